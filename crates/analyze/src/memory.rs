@@ -5,6 +5,7 @@ mod borders;
 mod delays;
 mod knees;
 mod outliers;
+mod own;
 mod predicted;
 
 pub use borders::Border;
@@ -12,6 +13,7 @@ pub(crate) use borders::caches;
 pub use delays::Delays;
 pub use outliers::{Cause, Outliers};
 pub(crate) use outliers::{Fence, explain};
+pub use own::{Calls, Own};
 pub use predicted::Prediction;
 
 use crate::facts::Facts;
@@ -51,6 +53,9 @@ pub struct Memory {
     pub experiments: Vec<Experiment>,
     /// Migrations beside preemptions.
     pub delays: Vec<Delays>,
+    /// A user's own function, if it took the place of reads and writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<Own>,
     /// What lengthened the outliers.
     pub outliers: Outliers,
 }
@@ -230,9 +235,11 @@ pub fn memory(recording: &Recording) -> Result<Memory, Problem> {
     page_bytes.dedup();
     let borders = borders::borders(&caches, &experiments);
     predicted::add(&mut experiments, &caches, page_bytes.first().copied());
+    let tick_ns = run.clock.seconds(1) * 1e9;
     Ok(Memory {
+        own: own::own(&experiments, &known, tick_ns),
         cpu: known.iter().find_map(|(series, _)| series.cpu),
-        tick_ns: run.clock.seconds(1) * 1e9,
+        tick_ns,
         quantum_ns: run.quantum_ns,
         preemptor: preemptor(run),
         read_ticks,

@@ -27,6 +27,9 @@ pub struct ProgramFacts {
     /// What recording it cost; absent if that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<RecordingCost>,
+    /// What marks its iterations, which are a result of their own; absent if nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marked: Option<String>,
 }
 
 /// What recording a program cost it, as far as the writing of events did.
@@ -187,6 +190,7 @@ impl ProgramFacts {
                 .lived_ticks
                 .map(|[begun, ended]| run.clock.ns(ended.saturating_sub(begun))),
             account: Account::from_run(run),
+            marked: program.marked.as_ref().map(|marked| marked.what.clone()),
             // The price was measured in a disturbed moment if events cost more than all that the program executed.
             recording: RecordingCost::from_program(program)
                 .filter(|cost| cost.ns <= run.clock.ns(ran)),

@@ -8,7 +8,8 @@ use anechoic_recording::attribution::Attribution;
 use anechoic_recording::machine::{Cache, Cpu};
 use anechoic_recording::run::{Ended, NotAvailable, Outcome};
 use anechoic_recording::{
-    Activity, ActivityKind, Clock, Fixed, Parameters, Recorder, Recording, Run, Sample, Series,
+    Activity, ActivityKind, Clock, Fixed, Library, Parameters, Recorder, Recording, Run, Sample,
+    Series,
 };
 use std::path::Path;
 
@@ -78,6 +79,7 @@ fn record_read(
     for (number, (experiment, (kib, passes))) in (0..).zip(sets) {
         let (bytes, first_ticks) = (kib << 10, now);
         let longest = passes.iter().max();
+        let own = experiment.contains("-own-");
         for (index, per_access) in (0..).zip(*passes) {
             let (start_ticks, end_ticks) = (now, now + per_access * bytes / 64 + READ);
             if Some(per_access) == longest {
@@ -108,7 +110,7 @@ fn record_read(
             series: number,
             round: number,
             method: "memory".into(),
-            variant: "read-random".into(),
+            variant: if own { "./k.so:step".into() } else { "read-random".into() },
             cpu: Some(0),
             tid: 100,
             policy: "other".into(),
@@ -120,6 +122,7 @@ fn record_read(
                 working_set_bytes: Some(bytes),
                 page_bytes: Some(4096),
                 experiment: Some((*experiment).into()),
+                library: own.then(|| Library { file: "k.so".into(), sha256: String::new() }),
                 ..Parameters::default()
             },
         });
@@ -450,4 +453,48 @@ fn experiments_that_are_not_of_the_paper_are_counted_apart() {
     let alone = rank(&alone).expect("the same experiments");
     let first = &alone.configurations[0];
     assert_eq!((first.lowest.count, first.lowest.share, first.beside_paper), (4, 1.0, None));
+}
+
+/// What is added is the mean of the differences within blocks, so that a host that becomes slower adds nothing; the intervals
+/// hold together (Student's t with 2 degrees of freedom: 4.303 for one, 6.205 for two).
+#[test]
+fn what_a_preemption_adds_to_a_users_function_is_compared_within_blocks() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (warm, write) = ("bandwidth-own-warm", "preemption-own-write-long");
+    let blocks: [(&str, Set<'_>); 6] = [
+        (warm, (8, &[10, 10, 11])),
+        (write, (8, &[20, 20, 90])),
+        (write, (8, &[31, 31, 31])),
+        (warm, (8, &[20, 20, 20])),
+        (warm, (8, &[30, 30, 30])),
+        (write, (8, &[41, 41, 41])),
+    ];
+    let found = memory(&record_read(dir.path(), &blocks, 0, Some(READ as f64))).expect("a result");
+    let own = found.own.expect("calls of a function");
+    assert_eq!((&*own.work, own.bytes), ("./k.so:step", 8 << 10));
+    let [plain, written] = &own.calls[..] else { panic!("{:?}", own.calls) };
+    assert_eq!((plain.calls, plain.median_ns, plain.added_ns), (9, 20.0, None));
+    assert_eq!((written.calls, written.median_ns, written.longest_ns), (9, 31.0, 90.0));
+    let near = |found: f64, expected: f64| (found - expected).abs() < 1e-3;
+    let interval = written.added_95.expect("three blocks");
+    assert!(near(written.added_ns.expect("a mean"), 32.0 / 3.0), "{written:?}");
+    assert!(near(interval.high - interval.low, 2.0 * 4.30265 / 3.0), "{written:?}");
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let sleep: Vec<(&str, Set<'_>)> = blocks
+        .iter()
+        .filter(|(id, _)| *id == write)
+        .map(|(_, set)| ("preemption-own-sleep-long", *set))
+        .collect();
+    let found = memory(&record_read(dir.path(), &[&blocks[..], &sleep].concat(), 0, Some(READ as f64)))
+        .expect("a result");
+    let calls = found.own.expect("calls").calls;
+    let widths: Vec<f64> =
+        calls.iter().filter_map(|calls| calls.added_95).map(|ends| ends.high - ends.low).collect();
+    assert!(widths.len() == 2 && near(widths[0], 2.0 * 6.20535 / 3.0), "{widths:?}");
+
+    // A run that ended within a block has no pairs.
+    let dir = tempfile::tempdir().expect("a directory");
+    let found = memory(&record_read(dir.path(), &blocks[..5], 0, Some(READ as f64))).expect("a result");
+    assert!(found.own.expect("calls").calls.iter().all(|calls| calls.added_ns.is_none()));
 }

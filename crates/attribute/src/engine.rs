@@ -201,22 +201,24 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Passes on the finished rows of a lane, if there are enough.
+/// Passes on the finished rows of a lane while there are enough.
 fn hand_on(
     lane: &mut CpuMatcher,
     appearance: &Appearance,
     enough: usize,
     sink: &mut Sink,
 ) -> Result<(), Problem> {
-    let ready = lane.steal.ready();
-    if ready.len() >= enough {
+    loop {
+        let ready = lane.steal.ready(BATCH);
+        if ready.len() < enough {
+            return Ok(());
+        }
         if appearance.is_unrelated() {
             withhold_sources(ready);
         }
         sink(ready)?;
         ready.clear();
     }
-    Ok(())
 }
 
 /// Makes one row that is not attributable of the rows of each detour.

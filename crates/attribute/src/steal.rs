@@ -60,9 +60,23 @@ impl<'a> StealStage<'a> {
         }
     }
 
-    /// Returns the finished rows in time order; the caller takes them.
-    pub(crate) fn ready(&mut self) -> &mut Vec<Activity> {
-        &mut self.ready
+    /// Returns finished rows in time order, about this many more than the caller left, the last detour whole; the caller takes
+    /// them.
+    ///
+    /// Where steal rarely changes, rows of many seconds are held. They are handed on in pieces, so that they are never in memory
+    /// twice.
+    pub(crate) fn ready(&mut self, most: usize) -> &mut Vec<Activity> {
+        let from = self.change.map_or(u64::MAX, |change| change.from);
+        let most = self.ready.len().saturating_add(most);
+        loop {
+            let begun = self.ready.last().map(|row| row.detour);
+            let is_next = |row: &mut Activity| {
+                row.end_ticks <= from && (self.ready.len() < most || Some(row.detour) == begun)
+            };
+            let Some(mut row) = self.held.pop_front_if(is_next) else { return &mut self.ready };
+            self.charge_host(&mut row);
+            self.ready.push(row);
+        }
     }
 
     /// Takes the rows of the next detour.
@@ -84,7 +98,6 @@ impl<'a> StealStage<'a> {
             self.place(change);
             self.change = self.next_change()?;
         }
-        self.release();
         Ok(())
     }
 
@@ -94,17 +107,7 @@ impl<'a> StealStage<'a> {
             self.place(change);
             self.change = self.next_change()?;
         }
-        self.release();
         Ok(())
-    }
-
-    /// Releases the rows that later readings cannot reach.
-    fn release(&mut self) {
-        let from = self.change.map_or(u64::MAX, |change| change.from);
-        while let Some(mut row) = self.held.pop_front_if(|row| row.end_ticks <= from) {
-            self.charge_host(&mut row);
-            self.ready.push(row);
-        }
     }
 
     /// Charges a gap to the host if the host took most of it: the interrupt beside it was merely late.
@@ -262,13 +265,13 @@ mod tests {
             for mut rows in detours {
                 stage.take(&mut rows).expect("readings in memory");
                 assert!(rows.is_empty());
-                found.append(stage.ready());
+                found.append(stage.ready(usize::MAX));
                 let held = stage.held.front().map(|row| row.end_ticks);
                 let from = stage.change.map(|change| change.from);
                 assert!(held.is_none_or(|end| from.is_some_and(|from| from < end)), "{trial}");
             }
             stage.finish().expect("readings in memory");
-            found.append(stage.ready());
+            found.append(stage.ready(usize::MAX));
             assert_eq!(found, expected, "{trial}: {readings:?}");
             assert_eq!((stage.total_ns, stage.placed_ns), (total, placed), "{trial}");
             to_host += found.iter().filter(|row| &*row.source == "vm-or-hardware").count();
@@ -283,7 +286,7 @@ mod tests {
         let feed = Box::new([reading(0, 0), reading(20, 20)].into_iter().map(Ok));
         let mut stage = StealStage::new(feed, Intervals::default(), clock(1_000_000_000), false);
         stage.take(&mut rows).expect("readings in memory");
-        assert_eq!(std::mem::take(stage.ready()), expected);
+        assert_eq!(std::mem::take(stage.ready(usize::MAX)), expected);
         assert_eq!((stage.total_ns, rows.len()), (0, 0));
     }
 }

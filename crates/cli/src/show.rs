@@ -212,8 +212,9 @@ pub fn recorded(dir: &Path, printer: Printer, quiet: bool) -> Result<u8, Problem
     summaries(&Inputs::open(&[dir.to_owned()])?, printer.quiet(quiet), quiet)
 }
 
-/// Shows the results of each recording on the screen of its method; an error in one does not hide the others. Of repeated runs of
-/// a program the screen shows what they have in common, and each of them only if all is asked for.
+/// Shows the results of each recording on the screen of its method; an error in one does not hide the others. Of repeated runs the
+/// screen shows what they have in common, and each of them only if all is asked for; without a program also the newest, because
+/// what they have in common names no source.
 ///
 /// Returns the exit code.
 pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<u8, Problem> {
@@ -221,9 +222,12 @@ pub fn summaries(inputs: &Inputs, mut printer: Printer, quiet: bool) -> Result<u
     let recordings: Vec<&Recording> = inputs.recordings.iter().collect();
     let mut known = ComputedResults::default();
     let jobs = for_summary(&recordings, inputs.has_many_hosts());
-    let repeated = jobs.iter().filter(|job| job.row.id() == VARIANCE.id);
-    let repeated: Vec<&Path> =
-        repeated.flat_map(|job| &job.recordings).map(|run| run.dir()).collect();
+    let repeated = jobs.iter().filter(|job| job.row.grouping() == Grouping::Runs);
+    let left_out = repeated.flat_map(|job| {
+        let newest = usize::from(job.row.id() != VARIANCE.id);
+        job.recordings.iter().rev().skip(newest).rev()
+    });
+    let repeated: Vec<&Path> = left_out.map(|run| run.dir()).collect();
     let brief = !printer.json() && !printer.all;
     let is_left_out = |job: &Job<'_>| {
         brief && job.recordings.len() == 1 && repeated.contains(&job.recordings[0].dir())

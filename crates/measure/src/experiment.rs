@@ -328,6 +328,13 @@ impl Experiment {
 }
 
 impl Cell {
+    /// Returns the size of the working set of this kernel in bytes, if it has one. A user's function has one in named
+    /// experiments.
+    pub(crate) fn working_set_bytes(&self, kernel: Kernel) -> Option<u64> {
+        let named = || self.name.map(|_| kernel.workspace_bytes()).filter(|&bytes| bytes > 0);
+        kernel.params().map(|params| params.bytes).or_else(named)
+    }
+
     /// Creates a cell of loops that take samples, with everything else at its default.
     #[must_use]
     pub fn sampling(sample: Sample, on: Pinning) -> Self {

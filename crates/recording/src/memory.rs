@@ -63,11 +63,24 @@ impl Before {
     }
 }
 
-/// All experiments: those of the catalogue, then each of them beside a co-runner.
+/// Stands for the kernel in the names of experiments that measure a user's own function.
+pub const OWN: &str = "own";
+/// The kernel whose experiments a user's own function has too: the one that also migrates.
+const LIKE: &str = "read-random";
+
+/// All experiments: those of the catalogue, those of a user's own function, then each of them beside a co-runner.
 pub static MEMORY_EXPERIMENTS: LazyLock<Vec<MemoryExperiment>> = LazyLock::new(|| {
-    let entries = catalogue::entries;
-    entries().map(alone).chain(entries().map(beside_co_runner)).collect()
+    let alike = catalogue::entries().filter(|entry| entry.kernel == LIKE).map(own);
+    let idle: Vec<_> = catalogue::entries().map(alone).chain(alike).collect();
+    let beside: Vec<_> = idle.iter().map(beside_co_runner).collect();
+    [idle, beside].concat()
 });
+
+/// Returns the experiment of this entry with a user's own function.
+fn own(entry: &catalogue::Entry) -> MemoryExperiment {
+    let id = entry.id.replace(LIKE, OWN);
+    MemoryExperiment { id, kernel: OWN, published: false, ..alone(entry) }
+}
 
 fn alone(entry: &catalogue::Entry) -> MemoryExperiment {
     MemoryExperiment {
@@ -79,13 +92,9 @@ fn alone(entry: &catalogue::Entry) -> MemoryExperiment {
     }
 }
 
-fn beside_co_runner(entry: &catalogue::Entry) -> MemoryExperiment {
-    MemoryExperiment {
-        id: format!("{}-{CO_RUNNER}", entry.id),
-        co_runner: true,
-        published: false,
-        ..alone(entry)
-    }
+fn beside_co_runner(idle: &MemoryExperiment) -> MemoryExperiment {
+    let id = format!("{}-{CO_RUNNER}", idle.id);
+    MemoryExperiment { id, co_runner: true, published: false, ..idle.clone() }
 }
 
 #[cfg(test)]

@@ -54,6 +54,7 @@ fn made_up(count: u64) -> Iterations {
         lived_ns: Some(400_000_000),
         recording: None,
         account: None,
+        marked: Some("step".into()),
     });
     let times = (count > 0).then(|| Times {
         wall_ns: spread(&drawn, |it| it.wall_ns),

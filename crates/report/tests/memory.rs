@@ -3,8 +3,9 @@
 use crate::made::facts;
 use anechoic_analyze::Memory;
 use anechoic_analyze::memory::{
-    Border, Cause, Delays, Experiment, Outliers, Point, Prediction, Region,
+    Border, Calls, Cause, Delays, Experiment, Outliers, Own, Point, Prediction, Region,
 };
+use anechoic_analyze::stats::Interval;
 use anechoic_recording::Policy;
 use anechoic_recording::memory::MEMORY_EXPERIMENTS;
 use anechoic_report::results::memory::MEMORY;
@@ -74,6 +75,7 @@ fn made() -> Memory {
         sequential_knee_bytes: (name == "L3").then_some(bytes / 2),
     };
     Memory {
+        own: None,
         run: facts(),
         cpu: Some(1),
         tick_ns: 0.5,
@@ -134,6 +136,40 @@ fn the_screen_states_what_was_found() {
     let hidden = Memory { borders: vec![], ..made() };
     let text = words(&anechoic_report::memory(&hidden, &view), &view);
     assert!(text.contains("does not report its caches") && text.contains("(all sizes)"), "{text}");
+}
+
+/// The experiment that adds most is named if its interval excludes 0; otherwise nothing is decided.
+#[test]
+fn a_users_function_is_shown_by_what_lengthens_a_call() {
+    let calls = |experiment: &str, added: Option<(f64, f64)>| Calls {
+        experiment: experiment.into(),
+        calls: 1_000,
+        median_ns: 20_000.0 + added.map_or(0.0, |(ns, _)| ns),
+        longest_ns: 90_000.0,
+        added_ns: added.map(|(ns, _)| ns),
+        added_95: added.map(|(ns, reach)| Interval { low: ns - reach, high: ns + reach }),
+    };
+    let shown = |calls: Vec<Calls>| {
+        let own = Own { work: "./k.so:step".into(), bytes: 27 << 10, calls };
+        let view = View::default();
+        words(&anechoic_report::memory(&Memory { own: Some(own), ..made() }, &view), &view)
+    };
+    let warm = calls("bandwidth-own-warm", None);
+    let sleep = calls("preemption-own-sleep-long", Some((9_000.0, 10_000.0)));
+    let write = calls("preemption-own-write-long", Some((5_000.0, 1_000.0)));
+    let text = shown(vec![warm.clone(), sleep.clone(), write]);
+    for sentence in [
+        "A call of ./k.so:step takes 20 µs with warm caches. 1 of 2 experiments lengthen it beyond doubt, most of all \
+         a preemption that writes memory: by 5.0 µs (4.0–6.0 µs), 25.0 % of the call.",
+        "a workspace of 27.0 KiB",
+        "a preemption that sleeps 500 µs 1,000 29 µs 9.0 µs (-1.0 to 19 µs)",
+    ] {
+        assert!(text.contains(sentence), "{sentence}:\n{text}");
+    }
+    let text = shown(vec![warm.clone(), sleep]);
+    assert!(text.contains("Whether 1 experiment lengthens it is not decided."), "{text}");
+    let text = shown(vec![warm]);
+    assert!(!text.contains("decided") && !text.contains("beyond doubt"), "{text}");
 }
 
 #[test]

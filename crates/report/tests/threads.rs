@@ -118,6 +118,7 @@ fn summary(threads: Vec<ThreadRow>) -> Summary {
         lived_ns: None,
         recording: None,
         account: None,
+        marked: None,
     });
     summary.threads = Some(threads);
     summary

@@ -32,6 +32,7 @@ fn runs(lost: &[f64], own: &[f64], exit_codes: &[u8]) -> Vec<Summary> {
             lived_ns: Some(wall as u64),
             recording: None,
             account: None,
+            marked: None,
         });
         summary
     };

@@ -17,7 +17,8 @@ pub(crate) use spread::carriers;
 pub use spread::{Bounds, Spread};
 pub use student::{NORMAL, student_t};
 pub(crate) use student::{
-    detectable, normal_above, probability_above, probability_of_more, welch_degrees,
+    detectable, normal_above, probability_above, probability_of_more, student_t_together,
+    welch_degrees,
 };
 
 use schemars::JsonSchema;

@@ -14,9 +14,15 @@ const MANY_DEGREES: u64 = 1_000_000;
 /// freedom, at least one.
 #[must_use]
 pub fn student_t(degrees: u64) -> f64 {
-    let degrees = degrees.max(1);
+    student_t_together(degrees, 1)
+}
+
+/// Returns the same for this many intervals that all hold together with 95 % (Bonferroni).
+pub(crate) fn student_t_together(degrees: u64, intervals: usize) -> f64 {
+    let (degrees, below) = (degrees.max(1), 1.0 - 0.025 / intervals.max(1) as f64);
     let few = (degrees < MANY_DEGREES).then(|| StudentsT::new(0.0, 1.0, degrees as f64).ok());
-    few.flatten().map_or(NORMAL, |distribution| distribution.inverse_cdf(0.975))
+    let normal = || if intervals > 1 { normal_above(1.0 - below) } else { NORMAL };
+    few.flatten().map_or_else(normal, |distribution| distribution.inverse_cdf(below))
 }
 
 /// Returns the smallest effect that is detected with 80 % power at the 5 % level, from half of the 95 % interval and the

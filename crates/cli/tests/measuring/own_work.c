@@ -1,4 +1,6 @@
 /* Functions with a truth of their own, for the tests of --work. */
+#define _GNU_SOURCE
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -128,3 +130,57 @@ uint64_t refuses_later(void *workspace, uint64_t units) { return chain(workspace
 int refuses_later_prepare(void *workspace) { return again++; }
 uint64_t prepares_badly(void *workspace, uint64_t units) { return chain(workspace, units); }
 int prepares_badly_prepare(void *workspace) { return again++ ? *nowhere = 1 : 0; }
+
+/* Follows one cycle of pointers through all lines of 512 KiB, and measures itself if it is a program: the median call with
+ * warm caches, after writing as many bytes as the second argument says, and after a call on another CPU. */
+enum { BYTES = 512 << 10, LINES = BYTES / 64, CALLS = 301 };
+size_t walk_bytes(void) { return BYTES; }
+int walk_prepare(void *workspace) {
+    char *lines = workspace;
+    uint32_t *order = malloc(LINES * sizeof *order);
+    uint64_t x = 88172645463325252ull;
+    for (uint32_t i = 0; i < LINES; i++) order[i] = i;
+    for (uint32_t i = LINES - 1; i > 0; i--) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        uint32_t j = x % (i + 1), other = order[i];
+        order[i] = order[j], order[j] = other;
+    }
+    for (uint32_t i = 0; i < LINES; i++) *(char **)(lines + order[i] * 64) = lines + order[(i + 1) % LINES] * 64;
+    free(order);
+    return 0;
+}
+uint64_t walk(void *workspace, uint64_t units) {
+    char *at = workspace;
+    while (units--) for (int i = 0; i < LINES; i++) at = *(char *volatile *)at;
+    return at - (char *)workspace;
+}
+#ifdef WALKER
+static int ascending(const void *a, const void *b) { return (*(double *)a > *(double *)b) - (*(double *)a < *(double *)b); }
+static void on(int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    if (sched_setaffinity(0, sizeof set, &set)) exit(1);
+}
+int main(int argc, char **argv) {
+    int cpu = atoi(argv[1]), other = atoi(argv[3]);
+    size_t much = strtoull(argv[2], NULL, 10);
+    volatile char *memory = mmap(NULL, much, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    void *workspace = aligned_alloc(4096, BYTES);
+    if (memory == MAP_FAILED || !workspace || walk_prepare(workspace)) return 1;
+    for (int before = 0; before < 3; before++) {
+        double ns[CALLS];
+        for (int call = 0; call < CALLS; call++) {
+            struct timespec begin, end;
+            on(cpu), walk(workspace, 1);
+            if (before == 1) for (size_t i = 0; i < much; i += 64) memory[i]++;
+            if (before == 2) on(other);
+            clock_gettime(CLOCK_MONOTONIC, &begin), walk(workspace, 1), clock_gettime(CLOCK_MONOTONIC, &end);
+            ns[call] = (end.tv_sec - begin.tv_sec) * 1e9 + (end.tv_nsec - begin.tv_nsec);
+        }
+        qsort(ns, CALLS, sizeof *ns, ascending);
+        printf("%.0f\n", ns[CALLS / 2]);
+    }
+    return 0;
+}
+#endif

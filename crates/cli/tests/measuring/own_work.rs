@@ -75,6 +75,7 @@ fn the_examples_are_measured_by_every_method() {
         &["tick", "--repetition", "500us", "--repetitions", "50"],
         &["loops", "--samples", "50"],
         &["interference", "--repetition", "500us", "--repetitions", "50", "--source", &cpu],
+        &["memory", "--quick", "--point-time", "50ms"],
     ];
     for (number, (method, file)) in
         methods.iter().zip([&matrix, &sort].into_iter().cycle()).enumerate()
@@ -128,6 +129,54 @@ fn the_same_work_takes_the_same_time_as_in_the_tool() {
         );
         let calm = recording.run().notes.iter().all(|note| !note.contains("alibrat"));
         ensure((ratio - 1.0).abs() < 0.02, calm, || format!("ratio {ratio:.4}"))
+    });
+}
+
+/// What the caches cost a function is what it costs a program of its own that does the same.
+#[test]
+fn a_call_after_a_disturbance_takes_as_long_as_in_a_program_of_its_own() {
+    let _alone = tool::alone();
+    let functions = Functions::build();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/measuring/own_work.c");
+    let program = functions.dir("walker");
+    let built = ["-O2", "-DWALKER", "-o", arg(&program), arg(&source)];
+    assert!(tool::command("cc", &built).code == Some(0), "no program");
+    let allowed = cpus::allowed();
+    let [other, .., cpu] = allowed[..] else { return note::skipped("there is only one CPU") };
+    let machine = anechoic_system::machine::describe();
+    let caches = machine.cpus.iter().find(|known| known.cpu == cpu).map(|known| &known.caches);
+    let last = caches.into_iter().flatten().map(|cache| cache.size_bytes).max();
+    let last = last.unwrap_or(32 << 20).to_string();
+    let alone = || -> Vec<f64> {
+        let done = tool::command(arg(&program), &[&cpu.to_string(), &last, &other.to_string()]);
+        done.out.lines().map(|line| line.parse().expect("a time")).collect()
+    };
+    let mut number = 0;
+    one_of(6, || {
+        number += 1;
+        let (out, work) = (functions.dir(&format!("walk{number}")), functions.name("walk"));
+        let args =
+            ["measure", "memory", "--work", &work, "--experiments", "*-warm,*-dirty,migration-*"];
+        let before = alone();
+        let done =
+            anechoic(&[&args[..], &["--cpus", &cpu.to_string(), "-q", "-o", arg(&out)]].concat());
+        let after = alone();
+        let recording =
+            Recording::open(&out).unwrap_or_else(|error| panic!("{error} {}", done.err));
+        let own = anechoic_analyze::memory(&recording).expect("readable").own.expect("its calls");
+        assert_eq!((own.bytes, &own.work), (512 << 10, &work));
+        let ids = ["bandwidth-own-warm", "bandwidth-own-dirty", "migration-own-"];
+        let mut ratios = Vec::new();
+        for (at, id) in ids.into_iter().enumerate() {
+            let calls = own.calls.iter().find(|calls| calls.experiment.starts_with(id));
+            let Some(calls) = calls else { continue }; // a CPU without a common cache
+            let theirs = (before[at] * after[at]).sqrt();
+            println!("{}: {:.0} ns, the program {theirs:.0} ns", calls.experiment, calls.median_ns);
+            ratios.push(calls.median_ns / theirs);
+        }
+        assert!(ratios.len() >= 2, "{own:?}");
+        let near = ratios.iter().all(|ratio| (0.8..1.25).contains(ratio));
+        ensure(near, true, || format!("ratios {ratios:?}"))
     });
 }
 

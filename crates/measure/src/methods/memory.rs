@@ -3,8 +3,8 @@
 
 use super::{Method, frame};
 use crate::experiment::{
-    Act, Amount, Cell, CoRunner, Experiment, Host, Pages, Pinning, Policy, Preemption, Sample,
-    Samples,
+    Act, Amount, Cell, CoRunner, Experiment, Host, Order, Pages, Pinning, Policy, Preemption,
+    Sample, Samples,
 };
 use crate::kernel::Kernel;
 use crate::timed::buffers::BUDGET;
@@ -13,7 +13,9 @@ use anechoic_recording::machine::Machine;
 use anechoic_recording::memory::catalogue::{
     DENSE, DataCaches, Disturbance, FEWEST, LARGEST_CACHES, QUICK_LARGEST, is_listed, largest,
 };
-use anechoic_recording::memory::{Before, CO_RUNNER, Level, MEMORY_EXPERIMENTS, MemoryExperiment};
+use anechoic_recording::memory::{
+    Before, CO_RUNNER, Level, MEMORY_EXPERIMENTS, MemoryExperiment, OWN,
+};
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::topology::Proximity;
@@ -28,6 +30,10 @@ use std::time::Duration;
 const SMALLEST: u64 = 4 << 10;
 /// Memory for gaps, samples and kernel events, in bytes.
 const BUFFERS: u64 = 2 * BUDGET as u64 + (48 << 20);
+/// How often each experiment of a user's function is measured, so that a change of the host is not taken for a delay.
+const OWN_BLOCKS: u32 = 6;
+/// Seed of the order of these experiments, the same in every run.
+const SEED: u64 = 1;
 /// Why there is no migration and no co-runner.
 const ONE_CPU: &str = "this process may use only one CPU";
 
@@ -39,10 +45,11 @@ pub(super) static METHOD: Method = Method {
               line once), with warm caches, with caches full of modified lines, after a preemption by a thread that sleeps, reads, writes \
               or runs much code, and after a migration to a CPU that shares a cache or none. Each is measured for working sets \
               from 4 KiB to 4 times the last-level cache. Two more experiments keep the random order within 64 pages at a time, which leaves the \
-              TLB out.",
+              TLB out. With --work, your own function takes the place of reads and writes.",
     examples: "  anechoic measure memory --quick                                 a first look in under three minutes
   anechoic measure memory --experiments 'bandwidth-*' --pages thp  on huge pages
   anechoic measure memory --cpus 0 --memory-node 1                 on memory that is far from the CPU
+  anechoic measure memory --work ./matrix.so:step                  what a preemption costs your own function
   anechoic measure memory --cpus 3 -o memory                      all experiments, 30 to 60 minutes",
     options: &[OPTIONS],
     one_cpu: true,
@@ -65,6 +72,11 @@ fn pages() -> Vec<(&'static str, &'static str)> {
         ("thp", "transparent huge pages"),
         ("2m", "reserved huge pages of 2 MiB"),
     ]
+}
+
+/// No work kernel of the tool takes the place of its own experiments.
+fn no_kernels() -> Vec<(&'static str, &'static str)> {
+    Vec::new()
 }
 
 static OPTIONS: &[OptionRow] = &[
@@ -99,6 +111,12 @@ static OPTIONS: &[OptionRow] = &[
     .default("idle"),
     OptionRow::new("pages", Value::Choice(pages), "SIZE", "Pages of the working sets")
         .default("base"),
+    OptionRow::new(
+        "work",
+        Value::Work(no_kernels),
+        "FILE:FUNCTION",
+        "Measure this instead of reads and writes: your own function, ./FILE.so:FUNCTION, on its workspace",
+    ),
     frame::MEMORY_NODE,
     frame::ONE_POLICY,
     frame::ALL_CPUS,
@@ -112,18 +130,22 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let named: BTreeSet<&str> =
         answers.all::<Vec<&'static str>>("experiments").into_iter().flatten().collect();
     let states = answers.all::<&str>("co-runner");
+    let own = answers.given("work").map(Kernel::find).transpose()?;
     let all = MEMORY_EXPERIMENTS.iter().filter(|experiment| {
         let alone = experiment
             .id
             .strip_suffix(CO_RUNNER)
             .map_or(&*experiment.id, |id| id.trim_end_matches('-'));
         named.contains(alone)
+            && own.is_some() == (experiment.kernel == OWN)
             && states.contains(if experiment.co_runner { &CO_RUNNER } else { &"idle" })
     });
     let (caches, note) = data_caches(&host.machine, cpu);
     let quick = answers.flag("quick");
     let time = answers.one::<Duration>("point-time")?;
     let time = if quick { time / 4 } else { time };
+    let blocks = if own.is_some() { OWN_BLOCKS } else { 1 };
+    let time = time / blocks;
     let policy = frame::policy(answers.one("policy")?);
     let points = Points { cpu, policy, caches, time, quick };
     let (mut chosen, mut absent) = (Vec::new(), Vec::new());
@@ -139,25 +161,45 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
         }
     }
     let memory_node = frame::memory_node(answers, host)?;
-    let (sizes, too_large) = fitting(points.sizes(), other_bytes(&chosen), memory_node.node)?;
+    let sizes = own.map_or_else(|| points.sizes(), |own| vec![own.workspace_bytes()]);
+    let (sizes, too_large) = fitting(sizes, other_bytes(&chosen), memory_node.node)?;
     absent.extend(too_large);
     if chosen.is_empty() {
-        let why = absent.first().map_or_else(String::new, |absent| absent.why.clone());
-        return Err(ProblemKind::Unavailable.problem(why, "choose other experiments"));
+        let (why, remedy) = match (absent.first(), own) {
+            (Some(absent), _) => (&*absent.why, "choose other experiments"),
+            (None, Some(_)) => (
+                "--work has no experiment of that name",
+                "choose from bandwidth-own-*, preemption-own-* and migration-own-*",
+            ),
+            (None, None) => (
+                "these experiments measure a function of your own",
+                "name it: --work ./FILE.so:FUNCTION",
+            ),
+        };
+        let kind = if absent.is_empty() { ProblemKind::Usage } else { ProblemKind::Unavailable };
+        return Err(kind.problem(why, remedy));
     }
     let kernels: BTreeSet<&str> = chosen.iter().map(|chosen| chosen.experiment.kernel).collect();
     let mut cells = Vec::new();
     // Experiments with the same kernel and working set follow each other, so that it is prepared once.
     for &bytes in &sizes {
         for &kernel in &kernels {
-            let kernel = Kernel::on_memory(kernel, Params { bytes })?;
-            let of_kernel = chosen.iter().filter(|chosen| chosen.experiment.kernel == kernel.id());
-            cells.extend(of_kernel.map(|chosen| points.cell(chosen, kernel)));
+            let alike = chosen.iter().filter(|chosen| chosen.experiment.kernel == kernel);
+            let kernel = match own {
+                Some(own) => own,
+                None => Kernel::on_memory(kernel, Params { bytes })?,
+            };
+            cells.extend(alike.map(|chosen| points.cell(chosen, kernel)));
         }
     }
     frame::leave_a_cpu(&cells, answers, host, "--policy fifo")?;
     Ok(Experiment {
-        notes: [note, points.note_on_sizes(), memory_node.note].into_iter().flatten().collect(),
+        notes: [note, own.map_or_else(|| points.note_on_sizes(), |_| None), memory_node.note]
+            .into_iter()
+            .flatten()
+            .collect(),
+        blocks,
+        order: if own.is_some() { Order::Shuffled { seed: SEED } } else { Order::Listed },
         absent,
         memory_node: memory_node.node,
         pages: match answers.one::<&str>("pages")? {

@@ -335,7 +335,7 @@ impl Rounds<'_> {
             injection,
             rank: meeting.and(self.ranks).map(|ranks| ranks.rank(lane)),
             meeting,
-            working_set_bytes: sample.kernel.params().map(|params| params.bytes),
+            working_set_bytes: cell.working_set_bytes(sample.kernel),
             experiment: cell.name.map(str::to_owned),
             other_bytes: cell.between.iter().find_map(|act| Some(act.kernel()?.workspace_bytes())),
             within_ticks: within(sample).map(|(time, _)| self.run.clock.ticks_of(time)),

@@ -125,7 +125,10 @@ pub(super) fn work(
     let (file, function) = text.rsplit_once(':').unwrap_or((text, ""));
     let looks_like_file = file.contains('/') || file != text || file.ends_with(".so");
     if choices.iter().any(|(word, _)| *word == text) || !looks_like_file {
-        return choice(text, choices);
+        return match choices {
+            [] => Err(format!("'{text}' is no function of your own; write ./FILE.so:FUNCTION")),
+            _ => choice(text, choices),
+        };
     }
     let place = if file.contains('/') { "" } else { "./" };
     match function {

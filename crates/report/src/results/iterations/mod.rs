@@ -16,7 +16,7 @@ use anechoic_analyze::Iterations;
 use anechoic_analyze::iterations::Iteration;
 
 /// Largest number of iterations in a shortened table.
-const SLOWEST: usize = 8;
+const SLOWEST: usize = 5;
 /// Largest number of sources in a shortened table.
 const SOURCES: usize = 4;
 /// Number of rows between the axes of the chart in the terminal.

@@ -2,6 +2,7 @@
 //! end.
 
 pub(crate) mod charts;
+mod own;
 mod row;
 pub(crate) mod tables;
 pub(crate) mod words;
@@ -19,6 +20,9 @@ use anechoic_analyze::Memory;
 /// Shows the time per access and its noise in the regions of the caches; all experiments if everything is wanted.
 #[must_use]
 pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
+    if let Some(own) = &found.own {
+        return own::screen(found, own, view);
+    }
     let mut screen = heading::begun(&found.run, &what(found));
     // A page begins with these.
     screen.in_terminal(|terminal| {

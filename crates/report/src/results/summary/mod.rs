@@ -77,10 +77,13 @@ fn add_program(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let lines = |screen: &Screen| screen.to_text(view).lines().count();
     let limits = summary.run.limits.as_ref();
     let is_held = limits.is_some_and(|limits| limits.throttled_ns.is_some_and(|ns| ns > 0));
-    let room = match is_held {
+    let is_marked = summary.run.program.as_ref().is_some_and(|program| program.marked.is_some());
+    let room = match (is_held, is_marked) {
         // Which quotas held it back, who else took its time, and what to do: nothing of that can be left out.
-        true => usize::MAX,
-        false => LINES.saturating_sub(lines(screen) + lines(&checks) + lines(&end) + 1),
+        (true, _) => usize::MAX,
+        // The screen of its iterations follows, with the sources of what they lost.
+        (false, true) => 0,
+        (false, false) => LINES.saturating_sub(lines(screen) + lines(&checks) + lines(&end) + 1),
     };
     let parts = |fewest| parts_in(room, (summary, &remarks, fewest), view);
     let is_shown = |part: &Screen| part.to_text(view).contains(sources::TITLE);
