@@ -1,13 +1,17 @@
-//! Noise while a run is in progress: totals and the latest seconds, for a screen that is redrawn.
+//! Noise or wake-ups while a run is in progress: totals and the latest seconds, for a screen that is redrawn.
 
 mod sums;
+mod woken;
 
 use crate::split::Split;
+use crate::wakeup::Parts;
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Activity, Detour, Run};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use sums::{Bin, NOW, Sum};
+pub use woken::LiveWoken;
+use woken::{Woken, stages};
 
 /// Length of a bin of the recent past, in ns.
 const BIN_NS: u64 = 250_000_000;
@@ -16,7 +20,8 @@ const LONGEST: usize = 20;
 
 /// One measured CPU so far, or one that the recorded program uses. *Now* is the last complete second, in quarters of a second.
 ///
-/// Shares are of the time of the CPU; where a program is recorded, of the time in which it executed or was kept from it.
+/// Shares are of the time of the CPU; where a program is recorded, of the time in which it executed or was kept from it. Where
+/// threads are woken, their wake-ups stand in the place of detours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveCpu {
     /// The CPU.
@@ -33,8 +38,10 @@ pub struct LiveCpu {
     pub worst_ns: u64,
     /// Longest detour now.
     pub worst_now_ns: u64,
-    /// Noise of each second of the last minute, the newest last; fewer at the start.
+    /// Noise of each second of the last minute, the newest last; fewer at the start. Of wake-ups, the longest in ns.
     pub history: Vec<f64>,
+    /// Its wake-ups, where threads are woken.
+    pub woken: LiveWoken,
 }
 
 /// One source on all measured CPUs so far.
@@ -50,6 +57,8 @@ pub struct LiveSource {
     pub noise_now: f64,
     /// Share of all time in detours since the start.
     pub share: f64,
+    /// Share of the latency of all late wake-ups since the start.
+    pub share_late: f64,
     /// Number of detours that contain it since the start.
     pub detours: u64,
     /// Detours per second that contain it now.
@@ -71,6 +80,8 @@ pub struct LiveDetour {
     pub length_ns: u64,
     /// Source, name, and time in ns, sorted by decreasing time.
     pub parts: Vec<(Arc<str>, Arc<str>, u64)>,
+    /// Of a wake-up, how long it was in which stage; absent if that is not known.
+    pub stages: Option<Parts>,
 }
 
 /// The content of a screen.
@@ -110,6 +121,10 @@ pub struct Live {
     least: u64,
     /// Time between runs, which was not measured.
     between: u64,
+    /// A wake-up that takes longer is late, in ticks; absent unless threads are woken.
+    late: Option<u64>,
+    /// Latency of all late wake-ups, in ticks.
+    late_ticks: u64,
 }
 
 /// Sums of one CPU, in ticks.
@@ -125,6 +140,7 @@ struct Cpu {
     executed_before: u64,
     /// Since when the recorded program waits for it, if it does.
     waits_since: Option<u64>,
+    woken: Woken,
 }
 
 /// Sums of one source.
@@ -132,18 +148,16 @@ struct Cpu {
 struct Source {
     sum: Sum,
     cpus: BTreeSet<u32>,
+    /// Its part of late wake-ups, in ticks.
+    late_ticks: u64,
 }
 
 impl Cpu {
     fn new(measured: &CpuRun, run: &Run) -> Self {
         Self {
-            cpu: measured.cpu,
             first_ticks: measured.first_ticks,
             shortest_gap_ticks: measured.iteration_ticks(run),
-            sum: Sum::default(),
-            executed: Sum::default(),
-            executed_before: 0,
-            waits_since: None,
+            ..Self::used(measured.cpu)
         }
     }
 
@@ -158,6 +172,7 @@ impl Cpu {
             executed,
             executed_before: 0,
             waits_since: None,
+            woken: Woken::default(),
         }
     }
 }
@@ -171,7 +186,36 @@ impl Live {
         let now_ticks = run.start_ticks;
         let (sources, longest) = (HashMap::new(), Vec::new());
         let split = Split::default();
-        Live { run, split, now_ticks, bin: 0, cpus, sources, longest, least: 0, between: 0 }
+        let (late, late_ticks) = (None, 0);
+        Live {
+            run,
+            split,
+            now_ticks,
+            bin: 0,
+            cpus,
+            sources,
+            longest,
+            least: 0,
+            between: 0,
+            late,
+            late_ticks,
+        }
+    }
+
+    /// Returns empty sums for a run of threads that are woken, late ones after this time.
+    #[must_use]
+    pub fn waking(run: Run, late_ns: u64) -> Self {
+        let mut live = Self::new(run);
+        live.late = Some(live.run.clock.ticks(late_ns));
+        live.cpus.iter_mut().for_each(|cpu| cpu.shortest_gap_ticks = 0); // there is no loop
+        live
+    }
+
+    /// Declares how many expiries have passed on a CPU while its thread was late.
+    pub fn overrun(&mut self, cpu: u32, expiries: u64) {
+        if let Some(place) = self.place(cpu) {
+            self.cpus[place].woken.overrun(expiries);
+        }
     }
 
     /// Continues with another run of the same CPUs and counter.
@@ -190,6 +234,7 @@ impl Live {
         let bin = self.bin;
         let cpus = self.cpus.iter_mut().flat_map(|cpu| [&mut cpu.sum, &mut cpu.executed]);
         cpus.chain(sums).for_each(|sum| sum.turn_to(bin));
+        self.cpus.iter_mut().for_each(|cpu| cpu.woken.settle());
     }
 
     /// Declares for how long the recorded program has executed on a CPU since the start of this run, in ticks.
@@ -239,7 +284,7 @@ impl Live {
         }
     }
 
-    /// Adds a detour with its sources; gaps carry the source that they are charged to.
+    /// Adds a detour or a wake-up with its sources; gaps carry the source that they are charged to.
     pub fn add(&mut self, detour: &Detour, rows: &[Activity]) {
         let bin = self.bin_of(detour.start_ticks);
         let last = self.bin_of(detour.end_ticks.saturating_sub(1)).max(bin);
@@ -248,6 +293,11 @@ impl Live {
         let length = (detour.end_ticks.saturating_sub(detour.start_ticks))
             .saturating_sub(cpu.shortest_gap_ticks);
         cpu.sum.add_over(length, bin..=last);
+        let is_late = self.late.is_some_and(|late| length > late);
+        if self.late.is_some() {
+            cpu.woken.add(length, is_late);
+        }
+        self.late_ticks += if is_late { length } else { 0 };
         let mut split = std::mem::take(&mut self.split);
         let named = |(key, ticks): (&Key, u64)| (key.clone(), ticks);
         let parts: Vec<Part> = split.add_up(rows).map(named).collect();
@@ -256,13 +306,14 @@ impl Live {
             let source = self.sources.entry(key.clone()).or_default();
             source.sum.add_over(*ticks, bin..=last);
             source.cpus.insert(detour.cpu);
+            source.late_ticks += if is_late { *ticks } else { 0 };
         }
         if length > self.least {
-            self.keep(detour, length, parts);
+            self.keep(detour, length, parts, rows);
         }
     }
 
-    fn keep(&mut self, detour: &Detour, length: u64, parts: Vec<Part>) {
+    fn keep(&mut self, detour: &Detour, length: u64, parts: Vec<Part>, rows: &[Activity]) {
         let clock = &self.run.clock;
         let ns = |ticks: u64| clock.ns(ticks);
         let mut parts: Vec<_> =
@@ -273,6 +324,7 @@ impl Live {
             start_ns: ns(detour.start_ticks.saturating_sub(self.run.start_ticks)),
             length_ns: ns(length),
             parts,
+            stages: self.late.and_then(|_| stages(detour, rows, clock)),
         });
         self.longest.sort_by_key(|kept| std::cmp::Reverse(kept.length_ns));
         self.longest.truncate(LONGEST);
@@ -301,6 +353,7 @@ impl Live {
                     noise: crate::share(tally.sum.all.ticks, wall),
                     noise_now: per(clock.seconds(now.ticks), second),
                     share: crate::share(tally.sum.all.ticks, taken),
+                    share_late: crate::share(tally.late_ticks, self.late_ticks),
                     detours: tally.sum.all.count,
                     rate_now_per_s: per(now.count as f64, self.now_s()),
                     worst_ns: clock.ns(tally.sum.all.most),
@@ -333,6 +386,9 @@ impl Live {
         let ticks = |bins: &[Bin]| bins.iter().map(|bin| bin.ticks).fold(0, u64::saturating_add);
         let second = |(lost, executed): (&[Bin], &[Bin])| match self.run.program {
             Some(_) => crate::share(ticks(lost), ticks(lost).saturating_add(ticks(executed))),
+            None if self.late.is_some() => {
+                clock.ns(lost.iter().map(|bin| bin.most).max().unwrap_or(0)) as f64
+            }
             None => clock.seconds(ticks(lost)) / (NOW as f64 * BIN_NS as f64 / 1e9),
         };
         let seconds = bins.rchunks_exact(NOW).zip(executed.rchunks_exact(NOW));
@@ -347,6 +403,7 @@ impl Live {
             worst_ns: clock.ns(all.most),
             worst_now_ns: clock.ns(now.most),
             history,
+            woken: cpu.woken.seen(clock),
         }
     }
 
@@ -450,6 +507,45 @@ mod tests {
         let later = second(&mut live, 90);
         assert_eq!(later.cpus[0].history, [0.0; 60]);
         assert!((later.noise - 0.035 / 180.0).abs() < 1e-9, "{}", later.noise);
+    }
+
+    /// Of 2,000 wake-ups of 1 to 2,000 µs, 15 of each thousand wait for a thread; the truth is their closed form.
+    #[test]
+    fn wake_ups_have_quantiles_and_those_of_late_ones_have_causes() {
+        let cpus = vec![builders::cpu_run(1, (1_000, 1_000), 10)];
+        let run = builders::run("wakeup", builders::clock(1_000_000_000), cpus);
+        let mut live = Live::waking(run, 1_970_000);
+        let none = live.snapshot();
+        assert_eq!((none.cpus[0].woken, none.cpus[0].detours), (LiveWoken::default(), 0));
+        for number in 1..=2_000 {
+            let us = (number * 7) % 2_000 + 1; // each length once
+            let start_ticks = 1_000 + number * 5_000_000;
+            let woken = Detour { cpu: 1, start_ticks, end_ticks: start_ticks + us * 1_000 };
+            let hog = us.saturating_sub(1_970);
+            let rows = [row(1, "wake-up", "", us - hog), row(1, "thread", "hog", hog)];
+            live.add(&woken, &rows[..if hog > 0 { 2 } else { 1 }]);
+            live.overrun(1, u64::from(hog > 0) * 3);
+            live.until(woken.end_ticks);
+            if number == 5 {
+                let few = live.snapshot().cpus[0].woken;
+                assert_eq!((few.p50_ns, few.p99_ns), (Some(22_000), None), "8, 15, 22, 29 and 36");
+            }
+        }
+        let at = live.snapshot();
+        let expected =
+            LiveWoken { p50_ns: Some(1_000_000), p99_ns: Some(1_980_000), late: 30, overruns: 90 };
+        assert_eq!((at.cpus[0].woken, at.cpus[0].detours), (expected, 2_000));
+        assert_eq!(at.cpus[0].worst_ns, 2_000_000);
+        // The longest of each second, in ns.
+        assert_eq!(at.cpus[0].history.iter().copied().fold(0.0, f64::max), 2e6);
+        let hog = at.sources.iter().find(|source| &*source.name == "hog").expect("it was there");
+        let (of_hog, late, all) =
+            ((1..=30).sum::<u64>(), (1_971..=2_000).sum::<u64>(), (1..=2_000).sum::<u64>());
+        let share = |part: u64, whole: u64| part as f64 / whole as f64;
+        assert!((hog.share_late - share(of_hog, late)).abs() < 1e-9, "{hog:?}");
+        assert!((hog.share - share(of_hog, all)).abs() < 1e-9, "{hog:?}");
+        assert_eq!((hog.detours, hog.worst_ns), (30, 30_000));
+        assert_eq!(at.longest[0].length_ns, 2_000_000);
     }
 
     #[test]

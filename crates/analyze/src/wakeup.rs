@@ -18,6 +18,7 @@ pub use idle::IdleLatency;
 pub use kind::Kind;
 pub use latencies::Latencies;
 pub use long::LongWakeup;
+pub(crate) use long::parts;
 pub use stages::{Link, Stage, StageTail};
 pub use stopped::StoppedWakeup;
 
@@ -221,6 +222,13 @@ pub(crate) fn latency(sample: &Sample) -> u64 {
     sample.end_ticks.saturating_sub(sample.start_ticks)
 }
 
+/// Returns the latency that this share of so many wake-ups does not exceed, if enough lie beyond it.
+pub(crate) fn quantile(cells: &mut Cells, wakeups: u64, share: f64) -> Option<u64> {
+    let wakeups = wakeups as f64;
+    let enough = wakeups > 0.0 && (share <= 0.5 || wakeups * (1.0 - share) >= BEYOND - 1e-6);
+    enough.then(|| value_at(cells.cells(), (wakeups * share).ceil() as u64))
+}
+
 /// Returns in which of the equal parts of its block a wake-up lies, by its number.
 pub(crate) fn part_of_block(sample: &Sample, block: &Outcome) -> usize {
     let part = u128::from(sample.index) * PARTS as u128 / u128::from(block.samples.max(1));
@@ -303,9 +311,7 @@ impl Group {
 
     /// Returns the value that this share of the wake-ups does not exceed, if enough lie beyond it.
     fn quantile(&mut self, share: f64) -> Option<u64> {
-        let samples = self.samples as f64;
-        let enough = samples > 0.0 && (share <= 0.5 || samples * (1.0 - share) >= BEYOND - 1e-6);
-        enough.then(|| value_at(self.cells.cells(), (samples * share).ceil() as u64))
+        quantile(&mut self.cells, self.samples, share)
     }
 
     fn row(

@@ -1,4 +1,4 @@
-//! Attribution during a run: window by window, each with whole detours. Those of a program are derived first.
+//! Attribution during a run: window by window, each with whole detours or wake-ups. The detours of a program are derived first.
 //!
 //! Here, what was sent in one window and arrives in the next has no known sender; attributing the finished
 //! recording finds it.
@@ -10,7 +10,7 @@ use crate::input::Feed;
 use crate::input::{CpuInput, Input};
 use crate::names::Names;
 use anechoic_recording::Problem;
-use anechoic_recording::{Activity, Counter, Detour, KernelEvent, Loss, News, Run, Stint};
+use anechoic_recording::{Activity, Counter, Detour, KernelEvent, Loss, News, Run, Stint, methods};
 use program::LiveProgram;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,22 +19,26 @@ use std::sync::Arc;
 /// threshold, most events belong to none, and the oldest are dropped.
 const WAITING: usize = 1 << 18;
 
-/// A detour and its activities.
+/// A detour or a wake-up, and its activities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
-    /// The detour.
+    /// The detour, or the wake-up from its expiry on.
     pub detour: Detour,
     /// Its rows as in the table of activities; empty without kernel events. The detour's index counts from
     /// the start of the window.
     pub rows: Vec<Activity>,
 }
 
-/// Attributes detours as they arrive.
+/// Attributes detours and wake-ups as they arrive.
 pub struct Live {
     run: Run,
     names: Arc<Names>,
     /// For each CPU, the events after its last detour, whose detour has not ended.
     waiting: BTreeMap<u32, Vec<KernelEvent>>,
+    /// For each CPU, where its last detour ended.
+    reached: BTreeMap<u32, u64>,
+    /// The losses that later detours may contain.
+    losses: Vec<Loss>,
     /// The program, if one is recorded.
     program: Option<LiveProgram>,
 }
@@ -44,7 +48,8 @@ impl Live {
     #[must_use]
     pub fn new(run: Run) -> Self {
         let program = run.program.as_ref().map(|program| LiveProgram::new(&run, program));
-        Live { run, names: Arc::new(Names::new([])), waiting: BTreeMap::new(), program }
+        let (waiting, reached) = (BTreeMap::new(), BTreeMap::new());
+        Live { run, names: Arc::new(Names::new([])), waiting, reached, losses: vec![], program }
     }
 
     /// Returns the CPUs that the recorded program waits for, with the time since when, in ticks.
@@ -64,7 +69,7 @@ impl Live {
         &self.run
     }
 
-    /// Attributes the detours of `news`, CPU by CPU, in time order for each CPU.
+    /// Attributes the detours and wake-ups of `news`, CPU by CPU, in time order for each CPU.
     ///
     /// # Errors
     /// No errors are known, because nothing is read or written.
@@ -79,7 +84,13 @@ impl Live {
             return program.explain(&self.run, &self.names, news);
         }
         let mut detours: BTreeMap<u32, Vec<Detour>> = BTreeMap::new();
-        news.detours.iter().for_each(|&detour| detours.entry(detour.cpu).or_default().push(detour));
+        let woken = news.samples.iter().map(|sample| Detour {
+            cpu: sample.cpu,
+            start_ticks: sample.start_ticks,
+            end_ticks: sample.end_ticks,
+        });
+        let all = news.detours.iter().copied().chain(woken);
+        all.for_each(|detour| detours.entry(detour.cpu).or_default().push(detour));
         for event in news.events {
             self.waiting.entry(event.cpu).or_default().push(event);
         }
@@ -88,12 +99,13 @@ impl Live {
             return Ok(detours.into_values().flatten().map(bare).collect());
         }
         let events = self.due(&detours);
+        self.losses.extend(news.losses);
         let cpus = detours.iter().map(|(&cpu, detours)| CpuInput {
             cpu,
             stints: self.stint(cpu, news.until_ticks).into_iter().collect(),
             detours: feed(detours.clone()),
             steal: feed(selected(&news.steal, |reading: &Counter| reading.cpu == cpu)),
-            losses: selected(&news.losses, |loss: &Loss| loss.cpu == cpu),
+            losses: selected(&self.losses, |loss: &Loss| loss.cpu == cpu),
         });
         let input = Input {
             run: &self.run,
@@ -102,7 +114,14 @@ impl Live {
             events: events.into_iter().map(feed).collect(),
             counters: Vec::new(),
         };
-        attribute(input, detours)
+        let ends = detours.iter().filter_map(|(&cpu, some)| Some((cpu, some.last()?.end_ticks)));
+        let ends: Vec<(u32, u64)> = ends.collect();
+        let explained = attribute(input, detours);
+        self.reached.extend(ends);
+        let is_over = |loss: &Loss| self.reached.get(&loss.cpu) >= Some(&loss.end_ticks);
+        self.losses.retain(|loss| !is_over(loss));
+        self.losses.drain(..self.losses.len().saturating_sub(WAITING));
+        explained
     }
 
     /// Takes the events that belong to these detours or lie before them, and all events of CPUs without a
@@ -126,10 +145,17 @@ impl Live {
         due
     }
 
-    /// Returns the stint of a CPU's loop so far.
+    /// Returns the stint of a CPU's loop so far; of a thread that sleeps, since its last wake-up.
     fn stint(&self, cpu: u32, until_ticks: u64) -> Option<Stint> {
         let known = self.run.cpus.iter().find(|known| known.cpu == cpu)?;
-        Some(Stint::from_run(&self.run, known, until_ticks))
+        let stint = Stint::from_run(&self.run, known, until_ticks);
+        let first_ticks = self.reached.get(&cpu).copied().unwrap_or(stint.first_ticks);
+        Some(match self.run.method == methods::WAKEUP {
+            true => {
+                Stint { first_ticks, shortest_gap_ticks: 0, watched: false, sleeps: true, ..stint }
+            }
+            false => stint,
+        })
     }
 }
 

@@ -1,9 +1,12 @@
 //! Attribution window by window gives the same result as attribution of the whole.
 
 use crate::stage::*;
+use crate::wakeups::{WAKER, asleep, interrupt};
 use anechoic_attribute::Live;
 use anechoic_recording::run::Program;
-use anechoic_recording::{Detour, EventKind::*, KernelEvent, Name, NameKind, News, Run};
+use anechoic_recording::{
+    Detour, EventKind::*, KernelEvent, Name, NameKind, News, Run, Sample, Stint, methods,
+};
 
 /// Time from one detour to the next.
 const PERIOD: u64 = 1_000;
@@ -99,6 +102,64 @@ fn what_a_cpu_without_a_loop_sent_is_known_in_the_same_window() {
         "exit gap: ipi reschedule | 130..200 = 62",
     ];
     assert_eq!(found, expected);
+}
+
+/// Wake-ups every 200,000 ticks. Each fourth waits for a thread that goes on; the events of some are lost, in the wake-up itself
+/// or just before it.
+#[test]
+fn windows_of_any_length_explain_wake_ups_as_the_whole_does() {
+    const EVERY: u64 = 200_000;
+    let (mut woken, mut events) = (vec![], vec![]);
+    let losses = vec![
+        loss("events", 9 * EVERY - 100_000, 9 * EVERY - 90_000),
+        loss("events", 20 * EVERY + 1_000, 20 * EVERY + 2_000),
+    ];
+    let mut slept = 500;
+    for (number, due) in (1..40).map(|number| (number, number * EVERY)) {
+        let (had_cpu, took) = if number % 4 == 0 { (43, 150_000) } else { (42, 14_000) };
+        events.push(asleep(slept, had_cpu));
+        events.extend(interrupt(due + 7_000, had_cpu));
+        events.push(switch(due + took, had_cpu, 0, VICTIM, 19));
+        woken.push(detour(due, due + took + 1_200));
+        slept = due + took + 1_700;
+    }
+    let mut play = Play::new(woken.clone(), events.clone());
+    play.stints = Some(vec![Stint { sleeps: true, ..stint(0, 1 << 40, 0, true) }]);
+    play.losses.clone_from(&losses);
+    let expected: Vec<String> = play.attribute().1.iter().map(words).collect();
+    for wanted in ["thread stress", "late-timer on a busy CPU", "dark: "] {
+        assert!(expected.iter().any(|row| row.contains(wanted)), "{wanted}: {expected:#?}");
+    }
+    let name = |kind, key, name: &str| Name { kind, key, ticks: 0, name: name.into() };
+    let names = [name(NameKind::Task, 43, "stress"), name(NameKind::Symbol, WAKER, "wb_workfn")];
+    let end = 41 * EVERY;
+    for every in [6_000, 55_555, EVERY, 1_234_567, 2 * end] {
+        let run =
+            Run { method: methods::WAKEUP.into(), ..run("fifo 80", vec![cpu_run(1, VICTIM)]) };
+        let mut live = Live::new(run);
+        let (mut found, mut number, mut from) = (vec![], 0, 0);
+        while from < end {
+            let mut news = between(from, from + every, &woken, &events);
+            let sample = |woken: &Detour| {
+                let Detour { cpu, start_ticks, end_ticks } = *woken;
+                Sample { series: 0, index: 0, cpu, start_ticks, end_ticks, count: 1 }
+            };
+            news.samples = news.detours.drain(..).map(|woken| sample(&woken)).collect();
+            news.names.extend(names.clone());
+            let is_new = |ticks: u64| (from..from + every).contains(&ticks);
+            news.losses = losses.iter().filter(|loss| is_new(loss.end_ticks)).cloned().collect();
+            for explained in live.explain(news).unwrap() {
+                let taken: u64 = explained.rows.iter().map(|row| row.self_ticks).sum();
+                let Detour { start_ticks, end_ticks, .. } = explained.detour;
+                assert_eq!(taken, end_ticks - start_ticks, "every {every}");
+                assert_eq!(start_ticks, woken[number].start_ticks);
+                number += 1;
+                found.extend(explained.rows.iter().map(words));
+            }
+            from += every;
+        }
+        assert_eq!(found, expected, "every {every}");
+    }
 }
 
 #[test]

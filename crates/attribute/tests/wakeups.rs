@@ -6,15 +6,15 @@ use anechoic_recording::wakeup::IdleState;
 use anechoic_recording::{Detour, KernelEvent, Loss, Stint};
 
 /// The function of the timer of a sleeping thread.
-const WAKER: u64 = SHORT_WORK;
+pub(crate) const WAKER: u64 = SHORT_WORK;
 
 /// The victim goes to sleep, and this thread gets the CPU.
-fn asleep(ticks: u64, next: i32) -> KernelEvent {
+pub(crate) fn asleep(ticks: u64, next: i32) -> KernelEvent {
     switch(ticks, VICTIM, 1, next, 120)
 }
 
 /// The timer's interrupt, which wakes the victim: entry, expiry, waking, and the exits.
-fn interrupt(from: u64, pid: i32) -> Vec<KernelEvent> {
+pub(crate) fn interrupt(from: u64, pid: i32) -> Vec<KernelEvent> {
     vec![
         on(from, pid, LocalTimerEntry, [236, 0, 0]),
         on(from + 300, pid, HrtimerEntry, [0xb, WAKER, 0]),

@@ -9,21 +9,19 @@ use crate::compare::{JobArgs, compared};
 use crate::files::is_used;
 use crate::page::PageArgs;
 use crate::run_args::WatchArgs;
-use crate::setup::SetupArgs;
+use crate::setup::{SetupArgs, wakeups};
 use crate::show::Printer;
 use crate::terminal;
 use crate::{ask, exit, stop};
 use anechoic_analyze::compare::Trials;
 use anechoic_analyze::history::flaws;
-use anechoic_measure::experiment::{Experiment, Host};
-use anechoic_measure::methods::find;
+use anechoic_measure::experiment::Experiment;
 use anechoic_measure::run::Plan;
-use anechoic_recording::options::Answers;
 use anechoic_recording::{
     Problem, ProblemKind, Recording, create_dir_all, methods, read_file, replace_file,
 };
 use anechoic_report::{counted, long_time};
-use anechoic_system::{cpus, machine};
+use anechoic_system::cpus;
 use commands::PutBack;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -123,7 +121,7 @@ pub fn run(args: &AbArgs) -> Result<ExitCode, Problem> {
             program_cpus: cpus::online(),
             ..args.setup.plan(Experiment::listed(methods::PROGRAM, vec![]))
         },
-        (_, true) => args.setup.plan(wakeups(args.watch.duration, cpus)?),
+        (_, true) => args.setup.plan(wakeups(args.watch.duration, &[], cpus)?),
         _ => args.setup.plan(args.watch.detours(&cpus)?.on(cpus)),
     };
     let stop = stop::flag()?;
@@ -142,14 +140,6 @@ pub fn run(args: &AbArgs) -> Result<ExitCode, Problem> {
         return Err(Problem::called_off());
     }
     Ok(ExitCode::from(show(args, dir, trials)?.max(back)))
-}
-
-/// Returns how to measure wake-ups for so long, with the other options of `measure wakeup` as they are by default.
-fn wakeups(duration: Duration, cpus: Vec<u32>) -> Result<Experiment, Problem> {
-    let method = find(methods::WAKEUP).ok_or_else(Problem::called_off)?;
-    let duration = format!("{}ns", duration.as_nanos());
-    let answers = Answers::read(&method.all_options(), &[("duration", &duration)])?;
-    (method.experiment)(&answers, &Host { cpus, machine: machine::describe() })
 }
 
 /// Says how many trials there are and how long they take at least.

@@ -3,12 +3,15 @@
 use crate::ask::{self, CpuList};
 use crate::files::Scratch;
 use crate::progress::{Busy, Progress};
-use anechoic_measure::experiment::Experiment;
+use anechoic_measure::experiment::{Experiment, Host};
+use anechoic_measure::methods::find;
 use anechoic_measure::run::Plan;
-use anechoic_recording::{Problem, ProblemKind, Recording, create_own_dir};
-use anechoic_system::cpus;
+use anechoic_recording::options::Answers;
+use anechoic_recording::{Problem, ProblemKind, Recording, create_own_dir, methods};
+use anechoic_system::{cpus, machine};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Options of all measuring commands.
 #[derive(Debug, clap::Args)]
@@ -121,6 +124,19 @@ impl Drop for Place {
 /// Returns the plan of an experiment by this process alone, with kernel events.
 pub fn plan(experiment: Experiment) -> Plan {
     Plan::new(experiment, env!("CARGO_PKG_VERSION"))
+}
+
+/// Returns how to measure wake-ups for so long with these options of `measure wakeup`; the others are as by default.
+pub fn wakeups(
+    duration: Duration,
+    given: &[(&str, &str)],
+    cpus: Vec<u32>,
+) -> Result<Experiment, Problem> {
+    let method = find(methods::WAKEUP).ok_or_else(Problem::called_off)?;
+    let duration = format!("{}ns", duration.as_nanos());
+    let given = [&[("duration", &*duration)], given].concat();
+    let answers = Answers::read(&method.all_options(), &given)?;
+    (method.experiment)(&answers, &Host { cpus, machine: machine::describe() })
 }
 
 /// Measures as planned into `dir`, and attributes the detours.

@@ -1,4 +1,4 @@
-//! `anechoic top`: shows the noise of every CPU while it is measured.
+//! `anechoic top`: shows the noise of every CPU, or how late threads are woken there, while it is measured.
 
 mod app;
 mod colors;
@@ -18,7 +18,7 @@ use anechoic_system::cpus;
 use app::App;
 use crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use session::{Session, SessionConfig};
+use session::{Session, SessionConfig, WakingArgs};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,12 +30,15 @@ use std::time::{Duration, Instant};
 /// Measures like `anechoic run`, but without an end. The screen is drawn from an unmeasured CPU if there is
 /// one, and shows its own overhead. Keys: q quits, s saves the measurement as a recording, ? lists all keys.
 /// With --pid, --cgroup, --unit or --container it watches that program instead, like `anechoic record`, until it ends.
+/// With --wakeup it wakes a thread on each CPU by a timer and shows how late it runs, like `anechoic measure wakeup`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("program").args(["pid", "cgroup", "unit", "container"])
     .conflicts_with_all(["threshold", "stop_on", "keep", "fifo", "no_trace"]))]
 pub struct TopArgs {
     #[command(flatten)]
     running: RunningArgs,
+    #[command(flatten)]
+    waking: WakingArgs,
     /// CPUs to measure, for example 0-3,8 [default: all that this process may use except the first, which
     /// draws; all that the program uses]
     #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
@@ -77,6 +80,7 @@ const EXAMPLES: &str = "Examples:
   anechoic top -d 10m -o night          ten minutes, kept as a recording
   anechoic top --stop-on 'detour>1ms'   until something takes more than 1 ms
   sudo anechoic top --pid 4711          what interrupts that process, and its children
+  sudo anechoic top --wakeup --late 50us  how late timers wake threads, and what makes them later than 50 µs
 
 Up to an hour of measurement is held in a hidden directory, until s saves it or top ends. With --keep
 it is held in memory.";
@@ -91,7 +95,11 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Problem> {
     let (input, output) = (std::io::stdin().is_terminal(), std::io::stdout().is_terminal());
     if !(input && output) {
         let why = "top needs a terminal for input and output";
-        let instead = if args.running.is_named() { "record" } else { "run" };
+        let instead = match (args.running.is_named(), args.waking.wakeup) {
+            (true, _) => "record",
+            (_, true) => "measure wakeup",
+            _ => "run",
+        };
         let remedy = format!("use `anechoic {instead}` for files and pipes");
         return Err(ProblemKind::Usage.problem(why, remedy));
     }
@@ -160,6 +168,7 @@ fn config(args: &TopArgs) -> Result<SessionConfig, Problem> {
     args.running.target()?; // reports what does not exist
     Ok(SessionConfig {
         program: args.running.clone(),
+        waking: args.waking.clone(),
         cpus,
         threshold: args.threshold,
         fifo: args.fifo,

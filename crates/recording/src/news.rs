@@ -1,15 +1,17 @@
 //! What a run measured since the last call, for programs that watch it.
 
-use crate::rows::{Counter, Detour, KernelEvent, Loss, Name};
+use crate::rows::{Counter, Detour, KernelEvent, Loss, Name, Sample};
 use crate::run::Run;
 
 /// Rows that are new since the last call, in time order for each CPU.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct News {
-    /// All detours that had ended at this tick are known, and all their events.
+    /// All detours and wake-ups that had ended at this tick are known, and all their events.
     pub until_ticks: u64,
     /// Detours.
     pub detours: Vec<Detour>,
+    /// Wake-ups, or other samples.
+    pub samples: Vec<Sample>,
     /// Events.
     pub events: Vec<KernelEvent>,
     /// New names.

@@ -3,9 +3,12 @@
 use crate::names::title_of;
 use crate::palette;
 use crate::picture::braille::EIGHTHS;
+use crate::results::wakeup::stage_name;
 use crate::style::{clip, plain};
-use crate::units::{count, length, noise, rate, share};
+use crate::units::{self, count, length, noise, rate, share};
 use anechoic_analyze::live::{LiveCpu, LiveDetour, LiveSource};
+use anechoic_analyze::wakeup::stages::{STAGES, Stage};
+use std::cmp::Reverse;
 
 /// What the screen is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,24 +17,42 @@ pub enum Watched {
     Cpus,
     /// A program.
     Program,
+    /// Threads that are woken on the measured CPUs.
+    WakeUps,
 }
 
 impl Watched {
     /// Returns the columns of the table of CPUs before the graph of the last minute.
     #[must_use]
-    pub fn cpu_columns(self) -> [&'static str; 7] {
-        ["CPU", self.now(), "since start", "per s", "longest now", "longest", "detours"]
+    pub fn cpu_columns(self) -> Vec<&'static str> {
+        match self {
+            Self::WakeUps => {
+                vec!["CPU", "late", "p50", "p99", "max now", "max", "overruns", "wake-ups"]
+            }
+            _ => {
+                vec!["CPU", self.now(), "since start", "per s", "longest now", "longest", "detours"]
+            }
+        }
     }
 
     /// Returns the columns of the table of sources.
     #[must_use]
-    pub fn source_columns(self) -> [&'static str; 6] {
-        ["source", self.now(), "since start", "share", "per s", "longest"]
+    pub fn source_columns(self) -> Vec<&'static str> {
+        match self {
+            Self::WakeUps => vec!["source", "of late", "of all", "wake-ups", "longest"],
+            _ => vec!["source", self.now(), "since start", "share", "per s", "longest"],
+        }
+    }
+
+    /// Returns the word for what is counted.
+    #[must_use]
+    pub fn event(self) -> &'static str {
+        if self == Self::WakeUps { "wake-up" } else { "detour" }
     }
 
     fn now(self) -> &'static str {
         match self {
-            Self::Cpus => "noise now",
+            Self::Cpus | Self::WakeUps => "noise now",
             Self::Program => "lost now",
         }
     }
@@ -40,7 +61,7 @@ impl Watched {
     #[must_use]
     pub fn quantity(self) -> &'static str {
         match self {
-            Self::Cpus => "noise",
+            Self::Cpus | Self::WakeUps => "noise",
             Self::Program => "lost",
         }
     }
@@ -48,8 +69,21 @@ impl Watched {
 
 /// Returns the cells of one CPU.
 #[must_use]
-pub fn cpu(cpu: &LiveCpu) -> [String; 7] {
-    [
+pub fn cpu(cpu: &LiveCpu, watched: Watched) -> Vec<String> {
+    if watched == Watched::WakeUps {
+        let time = |ns: Option<u64>| ns.map_or("–".into(), length);
+        return vec![
+            cpu.cpu.to_string(),
+            count(cpu.woken.late),
+            time(cpu.woken.p50_ns),
+            time(cpu.woken.p99_ns),
+            or_none(cpu.worst_now_ns),
+            or_none(cpu.worst_ns),
+            count(cpu.woken.overruns),
+            count(cpu.detours),
+        ];
+    }
+    vec![
         cpu.cpu.to_string(),
         noise(cpu.noise_now),
         noise(cpu.noise),
@@ -62,9 +96,19 @@ pub fn cpu(cpu: &LiveCpu) -> [String; 7] {
 
 /// Returns the cells of one source; `guest` is whether a hypervisor runs below.
 #[must_use]
-pub fn source(source: &LiveSource, guest: bool) -> [String; 6] {
-    [
-        title_of(&source.source, &source.name, guest),
+pub fn source(source: &LiveSource, guest: bool, watched: Watched) -> Vec<String> {
+    let title = title(source, guest);
+    if watched == Watched::WakeUps {
+        return vec![
+            title,
+            share(source.share_late),
+            share(source.share),
+            count(source.detours),
+            or_none(source.worst_ns),
+        ];
+    }
+    vec![
+        title,
         noise(source.noise_now),
         noise(source.noise),
         share(source.share),
@@ -73,11 +117,18 @@ pub fn source(source: &LiveSource, guest: bool) -> [String; 6] {
     ]
 }
 
+/// Returns the name of a source.
+#[must_use]
+pub fn title(source: &LiveSource, guest: bool) -> String {
+    title_of(&source.source, &source.name, guest)
+}
+
 fn or_none(ns: u64) -> String {
     if ns == 0 { "–".into() } else { length(ns) }
 }
 
-/// Describes a detour in a line: `1.2 ms on CPU 3 at 00:01:07: thread sshd 1.1 ms, timer tick 9.8 µs`.
+/// Describes a detour in a line: `1.2 ms on CPU 3 at 00:01:07: thread sshd 1.1 ms, timer tick 9.8 µs`. Of a wake-up, what took
+/// most, and its stages, the longest first: `… thread sshd 1.1 ms · scheduling 1.2 ms, timer 9.8 µs`.
 #[must_use]
 pub fn story(detour: &LiveDetour, guest: bool) -> String {
     let parts: Vec<String> = detour
@@ -86,7 +137,18 @@ pub fn story(detour: &LiveDetour, guest: bool) -> String {
         .map(|(source, name, ns)| format!("{} {}", title_of(source, name, guest), length(*ns)))
         .collect();
     let start = elapsed(detour.start_ns);
-    let what = if parts.is_empty() { "unknown cause".into() } else { parts.join(", ") };
+    let what = match (&parts[..], detour.stages) {
+        ([], _) => "unknown cause".into(),
+        ([most, ..], Some(stages)) => {
+            let stages = STAGES.map(|stage| (stages.stage_ns(stage) as u64, stage));
+            let mut taken: Vec<_> = stages.into_iter().filter(|(ns, _)| *ns > 0).collect();
+            taken.sort_by_key(|(ns, _)| Reverse(*ns));
+            let stage =
+                |(ns, stage): &(u64, Stage)| format!("{} {}", stage_name(*stage), length(*ns));
+            format!("{most} · {}", taken.iter().map(stage).collect::<Vec<_>>().join(", "))
+        }
+        (all, None) => all.join(", "),
+    };
     plain(&format!("{} on CPU {} at {start}: {what}", length(detour.length_ns), detour.cpu))
 }
 
@@ -107,6 +169,12 @@ pub fn elapsed(ns: u64) -> String {
 #[must_use]
 pub fn noise_share(share: f64) -> String {
     noise(share)
+}
+
+/// Writes a length of time that was asked for: `1 ms`.
+#[must_use]
+pub fn asked(ns: u64) -> String {
+    units::asked(ns)
 }
 
 /// Writes a length of time: `38 µs`.
@@ -144,6 +212,7 @@ pub fn color(source: &str) -> (u8, u8, u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anechoic_analyze::wakeup::Parts;
 
     #[test]
     fn the_story_names_what_took_the_time() {
@@ -151,6 +220,7 @@ mod tests {
             cpu: 3,
             start_ns: 67_400_000_000,
             length_ns: 1_210_000,
+            stages: None,
             parts: vec![
                 ("thread".into(), "ss\u{1b}hd".into(), 1_100_000),
                 ("vm-or-hardware".into(), "".into(), 110_000),
@@ -160,6 +230,10 @@ mod tests {
         let expected = format!("{head} thread ss?hd 1.1 ms, VM exit or hardware 110 µs");
         assert_eq!(story(&detour, true), expected);
         assert!(story(&detour, false).ends_with("hardware 110 µs"));
+        let stages = Parts { timer_ns: 9_800.0, scheduling_ns: 1_200_000.0, ..Parts::default() };
+        detour.stages = Some(stages);
+        let expected = format!("{head} thread ss?hd 1.1 ms · scheduling 1.2 ms, timer 9.8 µs");
+        assert_eq!(story(&detour, true), expected);
         detour.parts.clear();
         assert_eq!(story(&detour, true), format!("{head} unknown cause"));
     }

@@ -4,7 +4,7 @@ use super::causes::{Parts, TickParts};
 use super::kind::Kind;
 use super::{latency, rows};
 use crate::story::{DetourStory, name_threads, story};
-use anechoic_recording::{DetourView, Problem, Recording, Run};
+use anechoic_recording::{Activity, Clock, DetourView, Problem, Recording, Run, Sample};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ pub(super) fn read(woken: &rows::Explained<'_>, run: &Run, activities: usize) ->
     LongWakeup {
         kind: Kind::from(&woken.sleep),
         overruns: woken.sample.count.saturating_sub(1),
-        parts: parts(woken, run.clock.seconds(1) * 1e9),
+        parts: parts(woken.sample, woken.rows, woken.sleep.waker.is_some(), &run.clock),
         story: story(&view(woken), run, activities),
     }
 }
@@ -56,10 +56,13 @@ fn view<'a>(woken: &rows::Explained<'a>) -> DetourView<'a> {
     }
 }
 
-/// Returns the parts of a wake-up; absent if not all of its time is known.
-fn parts(woken: &rows::Explained<'_>, tick_ns: f64) -> Option<Parts> {
-    let known = rows::are_known(woken.sample, woken.rows);
-    TickParts::new(woken.sample, woken.rows, woken.sleep.waker.is_some())
-        .filter(|_| known)?
-        .mean(1, tick_ns)
+/// Returns the parts of a wake-up, by a call or by a timer; absent if not all of its time is known.
+pub(crate) fn parts(
+    sample: &Sample,
+    rows: &[Activity],
+    by_call: bool,
+    clock: &Clock,
+) -> Option<Parts> {
+    let known = rows::are_known(sample, rows);
+    TickParts::new(sample, rows, by_call).filter(|_| known)?.mean(1, clock.seconds(1) * 1e9)
 }

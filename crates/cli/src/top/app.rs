@@ -2,11 +2,11 @@
 
 use super::colors::Colors;
 use super::functions::Functions;
-use super::session::{SessionConfig, SessionEvent, own_time};
+use super::session::{SessionConfig, SessionEvent, WakingArgs, own_time};
 use anechoic_analyze::live::{Live, LiveCpu, LiveSource, Snapshot};
 use anechoic_recording::{Problem, Run};
-use anechoic_report::live::{Watched, duration, elapsed, noise_share};
-use anechoic_report::shown;
+use anechoic_report::live::{Watched, asked, duration, elapsed, noise_share};
+use anechoic_report::{count, counted, shown};
 use anechoic_system::cpus;
 use std::cmp::Ordering;
 use std::path::PathBuf;
@@ -27,8 +27,12 @@ impl Order {
         [Order::Now, Order::Since, Order::Rate, Order::Worst, Order::Number];
 
     /// Returns the order in words.
-    pub fn name(self) -> &'static str {
+    pub fn name(self, watched: Watched) -> &'static str {
         match self {
+            Order::Now if watched == Watched::WakeUps => "late wake-ups",
+            Order::Since if watched == Watched::WakeUps => "99th percentile, and share of all",
+            Order::Rate if watched == Watched::WakeUps => "number of wake-ups",
+            Order::Worst if watched == Watched::WakeUps => "longest wake-up",
             Order::Now => "noise now",
             Order::Since => "noise since the start",
             Order::Rate => "rate",
@@ -85,6 +89,8 @@ pub struct App {
     /// A message for the user, and when it disappears.
     message: Option<(String, Instant)>,
     watched: Watched,
+    /// How threads are woken, if they are.
+    pub waking: WakingArgs,
     /// Whether the measurement is kept from the start.
     pub kept: bool,
     pub pressed: bool,
@@ -113,7 +119,12 @@ impl App {
             help: false,
             scrolled: 0,
             message: None,
-            watched: if config.program.is_named() { Watched::Program } else { Watched::Cpus },
+            watched: match (config.program.is_named(), config.waking.wakeup) {
+                (true, _) => Watched::Program,
+                (_, true) => Watched::WakeUps,
+                _ => Watched::Cpus,
+            },
+            waking: config.waking.clone(),
             kept: config.output.is_some(),
             pressed: true, // draw the empty screen at once
             has_news: false,
@@ -155,6 +166,9 @@ impl App {
                         watched.sums.resume(&run);
                         watched.sums
                     }
+                    _ if self.watched == Watched::WakeUps => {
+                        Live::waking((*run).clone(), self.waking.late.as_nanos() as u64)
+                    }
                     _ => Live::new((*run).clone()),
                 };
                 self.progress =
@@ -165,6 +179,9 @@ impl App {
                 self.functions.add(&news.names);
                 if let Some(watched) = &mut self.progress {
                     let until = news.until_ticks;
+                    for sample in &news.samples {
+                        watched.sums.overrun(sample.cpu, sample.count.saturating_sub(1));
+                    }
                     for explained in watched.attribute.explain(*news)? {
                         watched.sums.add(&explained.detour, &explained.rows);
                     }
@@ -197,18 +214,15 @@ impl App {
         let Some(watched) = self.progress.as_ref().filter(|_| !self.paused) else { return };
         self.snapshot = watched.sums.snapshot();
         self.functions.rename(&mut self.snapshot);
-        let order = self.order;
-        let cpu_figures =
-            |cpu: &LiveCpu| [cpu.noise_now, cpu.noise, cpu.rate_now_per_s, cpu.worst_ns as f64];
+        let (order, watched) = (self.order, self.watched);
         self.snapshot.cpus.sort_by(|a, b| {
-            descending(order, cpu_figures(a), cpu_figures(b)).then(a.cpu.cmp(&b.cpu))
+            descending(order, cpu_figures(a, watched), cpu_figures(b, watched))
+                .then(a.cpu.cmp(&b.cpu))
         });
-        let source_figures = |source: &LiveSource| {
-            [source.noise_now, source.noise, source.rate_now_per_s, source.worst_ns as f64]
-        };
-        self.snapshot.sources.sort_by(|a, b| {
-            let by_name = || (&a.source, &a.name).cmp(&(&b.source, &b.name));
-            descending(order, source_figures(a), source_figures(b)).then_with(by_name)
+        // They come by decreasing time.
+        self.snapshot.sources.sort_by(|a, b| match order {
+            Order::Number => (&a.source, &a.name).cmp(&(&b.source, &b.name)),
+            _ => descending(order, source_figures(a, watched), source_figures(b, watched)),
         });
         let rows = self.snapshot.cpus.len().max(self.snapshot.sources.len());
         self.scrolled = self.scrolled.min(rows.saturating_sub(1));
@@ -254,8 +268,16 @@ impl App {
     }
 
     fn title(&self, source: &LiveSource) -> String {
-        let [title, ..] = anechoic_report::live::source(source, self.guest());
-        title
+        anechoic_report::live::title(source, self.guest())
+    }
+
+    /// States how many wake-ups were late.
+    pub fn late(&self) -> String {
+        let cpus = &self.snapshot.cpus;
+        let [late, all] =
+            [cpus.iter().map(|cpu| cpu.woken.late).sum(), cpus.iter().map(|cpu| cpu.detours).sum()];
+        let wakeups = counted(all, "wake-up", "wake-ups");
+        format!("{} of {wakeups} over {}", count(late), asked(self.waking.late.as_nanos() as u64))
     }
 
     /// Returns the last line, printed after the screen is closed.
@@ -263,11 +285,14 @@ impl App {
         let snapshot = &self.snapshot;
         let longest =
             snapshot.longest.first().map_or("none".to_owned(), |it| duration(it.length_ns));
+        let what = match self.watched {
+            Watched::WakeUps => self.late(),
+            watched => format!("{} {}", watched.quantity(), noise_share(snapshot.noise)),
+        };
         let mut text = format!(
-            "{} measured: {} {}, longest detour {longest}",
+            "{} measured: {what}, longest {} {longest}",
             elapsed(snapshot.elapsed_ns),
-            self.watched().quantity(),
-            noise_share(snapshot.noise)
+            self.watched.event(),
         );
         for dir in kept {
             text.push_str(&format!("\nrecording: {0} (show it: anechoic summary {0})", shown(dir)));
@@ -291,7 +316,26 @@ impl OwnCost {
     }
 }
 
-/// Compares rows by their noise now, noise, rate and longest detour: the larger comes first.
+/// Returns what a CPU is sorted by, for each of [`Order::ALL`] but the last.
+fn cpu_figures(cpu: &LiveCpu, watched: Watched) -> [f64; 4] {
+    let worst = cpu.worst_ns as f64;
+    if watched == Watched::WakeUps {
+        let p99 = cpu.woken.p99_ns.unwrap_or(0);
+        return [cpu.woken.late as f64, p99 as f64, cpu.detours as f64, worst];
+    }
+    [cpu.noise_now, cpu.noise, cpu.rate_now_per_s, worst]
+}
+
+/// Returns what a source is sorted by likewise.
+fn source_figures(source: &LiveSource, watched: Watched) -> [f64; 4] {
+    let worst = source.worst_ns as f64;
+    if watched == Watched::WakeUps {
+        return [source.share_late, source.share, source.detours as f64, worst];
+    }
+    [source.noise_now, source.noise, source.rate_now_per_s, worst]
+}
+
+/// Compares rows by these figures: the larger comes first.
 fn descending(order: Order, a: [f64; 4], b: [f64; 4]) -> Ordering {
     let by = Order::ALL.iter().position(|&column| column == order).filter(|&at| at < a.len());
     by.map_or(Ordering::Equal, |at| b[at].total_cmp(&a[at]))

@@ -49,6 +49,7 @@ fn join(source: &mut LiveSource, other: LiveSource) {
     source.noise += other.noise;
     source.noise_now += other.noise_now;
     source.share += other.share;
+    source.share_late += other.share_late;
     source.detours += other.detours;
     source.rate_now_per_s += other.rate_now_per_s;
     source.worst_ns = source.worst_ns.max(other.worst_ns);
@@ -67,6 +68,7 @@ mod tests {
             noise,
             noise_now: 0.0,
             share: noise,
+            share_late: noise / 2.0,
             detours: 1,
             rate_now_per_s: 0.0,
             worst_ns,
@@ -84,6 +86,7 @@ mod tests {
             start_ns: 0,
             length_ns: 9,
             parts: vec![("timer".into(), "0xc7".into(), 9)],
+            stages: None,
         };
         let mut snapshot = Snapshot {
             sources: vec![
@@ -101,6 +104,7 @@ mod tests {
             .map(|source| (&*source.name, source.noise, source.worst_ns, source.cpus.len()))
             .collect();
         assert_eq!(seen, [("perf_swevent_hrtimer", 0.75, 2, 2), ("0xc8", 0.1, 3, 1)]);
+        assert_eq!(snapshot.sources[0].share_late, 0.375);
         assert_eq!(&*snapshot.longest[0].parts[0].1, "perf_swevent_hrtimer");
     }
 }

@@ -10,7 +10,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 pub(crate) const KEYS: [(&str, &str); 9] = [
     ("q", "quit"),
     ("space", "pause the screen; the measurement goes on"),
-    ("o", "sort by noise now, since the start, rate, longest, or name"),
+    ("o", "sort by the next column, which is underlined"),
     ("/", "filter: part of a source's name, or CPUs like 2-5"),
     ("t", "change the threshold (1us, or calibrated); the measurement restarts"),
     ("s", "save the measurement as a recording"),
@@ -35,11 +35,14 @@ impl App {
             KeyCode::Char(' ' | 'p') => self.paused = !self.paused,
             KeyCode::Char('o') => {
                 self.order = self.order.next();
-                self.say(format!("sorted by {}", self.order.name()));
+                self.say(format!("sorted by {}", self.order.name(self.watched())));
             }
             KeyCode::Char('/') => self.typing = Some((Typing::Filter, self.filter.clone())),
             KeyCode::Char('t') if self.watched() == Watched::Program => {
                 self.say("a program has no threshold: each of its detours counts".to_owned());
+            }
+            KeyCode::Char('t') if self.watched() == Watched::WakeUps => {
+                self.say("wake-ups have no threshold: each counts".to_owned());
             }
             KeyCode::Char('t') => self.typing = Some((Typing::Threshold, String::new())),
             KeyCode::Char('s') => self.save(session),

@@ -3,7 +3,7 @@
 use super::app::{App, Order, Typing};
 use super::keys::KEYS;
 use anechoic_report::live::{
-    Watched, cpu, duration, elapsed, fitted, noise_share, picture, source, story,
+    Watched, asked, cpu, duration, elapsed, fitted, noise_share, picture, source, story,
 };
 use anechoic_report::plain;
 use anechoic_system::cpus;
@@ -13,10 +13,27 @@ use ratatui::style::Stylize;
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table};
 
-/// Column widths of the CPU table.
-const CPU_WIDTHS: [u16; 7] = [5, 9, 11, 9, 11, 8, 9];
-/// Column widths of the source table, after the name.
-const SOURCE_WIDTHS: [u16; 5] = [10, 11, 8, 9, 9];
+/// The columns of a table.
+struct Columns {
+    /// The width of each.
+    widths: &'static [u16],
+    /// Those that a narrow screen leaves out, the first of these first.
+    left_out: &'static [usize],
+    /// The one that rows are sorted by, for each of [`Order::ALL`].
+    ordered: [usize; Order::ALL.len()],
+}
+
+/// The columns of the table of CPUs.
+const CPUS: Columns =
+    Columns { widths: &[5, 9, 11, 9, 11, 8, 9], left_out: &[6, 4, 3, 2], ordered: [1, 2, 3, 5, 0] };
+/// Those of the table of sources, after the name.
+const SOURCES: Columns =
+    Columns { widths: &[10, 11, 8, 9, 9], left_out: &[1, 3, 2], ordered: [1, 2, 4, 5, 0] };
+/// The same where threads are woken.
+const WOKEN_CPUS: Columns =
+    Columns { widths: &[5, 6, 8, 8, 8, 8, 8, 9], left_out: &[7, 6, 4], ordered: [1, 3, 7, 5, 0] };
+const WOKEN_SOURCES: Columns =
+    Columns { widths: &[8, 8, 9, 9], left_out: &[2, 1], ordered: [1, 2, 3, 4, 0] };
 /// The smallest width of a source's name, if there is room.
 const NAME: usize = 24;
 /// The heading of the graph, apart from the column before it.
@@ -26,26 +43,30 @@ const MINUTE: usize = 60;
 /// The smallest number of longest detours shown, if there is room for everything else.
 const STORIES: u16 = 3;
 
-/// The columns of the CPU table that a narrow screen leaves out, the first of these first.
-const CPU_LEFT_OUT: [usize; 4] = [6, 4, 3, 2];
-/// Likewise of the source table, after the name.
-const SOURCE_LEFT_OUT: [usize; 3] = [1, 3, 2];
 /// The smallest width for all keys.
 const WIDE: u16 = 76;
 /// The smallest width of a source's name on a narrow screen.
 const NARROW_NAME: u16 = 18;
 
-/// Returns the columns that fit, each with a blank after it.
-fn fitting(widths: &[u16], left_out: &[usize], room: u16) -> Vec<usize> {
-    let mut kept: Vec<usize> = (0..widths.len()).collect();
-    for column in left_out {
-        let taken: u16 = kept.iter().map(|&at| widths[at] + 1).sum();
-        if taken <= room + 1 {
-            break; // none follows the last one
+impl Columns {
+    /// Returns the columns that fit, each with a blank after it.
+    fn fitting(&self, room: u16) -> Vec<usize> {
+        let mut kept: Vec<usize> = (0..self.widths.len()).collect();
+        for column in self.left_out {
+            let taken: u16 = kept.iter().map(|&at| self.widths[at] + 1).sum();
+            if taken <= room + 1 {
+                break; // none follows the last one
+            }
+            kept.retain(|at| at != column);
         }
-        kept.retain(|at| at != column);
+        kept
     }
-    kept
+
+    /// Returns the column that rows are sorted by.
+    fn ordered(&self, order: Order) -> Option<usize> {
+        let at = Order::ALL.iter().position(|&known| known == order)?;
+        Some(self.ordered[at])
+    }
 }
 
 pub fn draw(frame: &mut Frame, app: &App) {
@@ -75,7 +96,13 @@ fn headline(app: &App, room: usize) -> Text<'static> {
         Some(program) => vec![plain(&program.name)],
         None => vec![
             format!("{name} {}", cpus::list(&measured)),
-            format!("detours over {}", duration(run.clock.ns(run.threshold_ticks))),
+            match app.watched() {
+                Watched::WakeUps => {
+                    let interval = asked(app.waking.interval.as_nanos() as u64);
+                    format!("wake-ups every {interval}, {}", run.policy)
+                }
+                _ => format!("detours over {}", duration(run.clock.ns(run.threshold_ticks))),
+            },
         ],
     };
     let mut what = vec!["anechoic top".to_owned(), run.machine.host.clone()];
@@ -89,11 +116,15 @@ fn headline(app: &App, room: usize) -> Text<'static> {
     }
     let first = Line::styled(what.join(" · "), app.colors.accent());
     let paused = if app.paused { "paused (space resumes) · " } else { "" };
-    let mut second = Line::from(vec![
-        paused.bold(),
-        format!("{} {} now", app.watched().quantity(), noise_share(snapshot.noise_now)).bold(),
-        Span::raw(format!(", {} since the start", noise_share(snapshot.noise))),
-    ]);
+    let mut second = Line::from(paused.bold());
+    match app.watched() {
+        Watched::WakeUps => second.push_span(app.late().bold()),
+        watched => {
+            let now = format!("{} {} now", watched.quantity(), noise_share(snapshot.noise_now));
+            second.push_span(now.bold());
+            second.push_span(format!(", {} since the start", noise_share(snapshot.noise)));
+        }
+    }
     let cost = cost(app);
     if second.width() + cost.chars().count() + 3 > room {
         return Text::from(vec![first, second, Line::from(cost)]);
@@ -173,19 +204,14 @@ fn right(text: String) -> Cell<'static> {
 }
 
 fn cpu_table(frame: &mut Frame, app: &App, area: Rect) {
-    let ordered = match app.order {
-        Order::Now => Some(1),
-        Order::Since => Some(2),
-        Order::Rate => Some(3),
-        Order::Worst => Some(5),
-        Order::Number => Some(0),
-    };
-    let kept = fitting(&CPU_WIDTHS, &CPU_LEFT_OUT, area.width);
-    let taken: u16 = kept.iter().map(|&at| CPU_WIDTHS[at] + 1).sum();
+    let table = if app.watched() == Watched::WakeUps { WOKEN_CPUS } else { CPUS };
+    let ordered = table.ordered(app.order);
+    let kept = table.fitting(area.width);
+    let taken: u16 = kept.iter().map(|&at| table.widths[at] + 1).sum();
     let columns = usize::from(area.width.saturating_sub(taken)).min(MINUTE);
     let most = app.snapshot.cpus.iter().flat_map(|cpu| &cpu.history).copied().fold(0.0, f64::max);
     let rows = app.cpus().skip(scroll(app, area, app.cpus().count())).map(|live| {
-        let numbers = cpu(live);
+        let numbers = cpu(live, app.watched());
         let history = picture(&live.history, columns, most);
         let cells = kept.iter().map(|&at| match at {
             0 => Cell::from(numbers[0].clone()),
@@ -199,7 +225,7 @@ fn cpu_table(frame: &mut Frame, app: &App, area: Rect) {
         head.push(LAST_MINUTE);
     }
     let ordered = ordered.and_then(|column| kept.iter().position(|&at| at == column));
-    let widths = kept.iter().map(|&at| Constraint::Length(CPU_WIDTHS[at]));
+    let widths = kept.iter().map(|&at| Constraint::Length(table.widths[at]));
     let widths = widths.chain([Constraint::Fill(1)]);
     frame.render_widget(Table::new(rows, widths).header(heading(&head, ordered)), area);
 }
@@ -214,29 +240,26 @@ fn source_table(frame: &mut Frame, app: &App, area: Rect) {
         let text = Paragraph::new(why.unwrap_or_default()).wrap(ratatui::widgets::Wrap::default());
         return frame.render_widget(text, area);
     }
-    let ordered = match app.order {
-        Order::Now => Some(1),
-        Order::Since => Some(2),
-        Order::Rate => Some(4),
-        Order::Worst => Some(5),
-        Order::Number => Some(0),
-    };
+    let table = if app.watched() == Watched::WakeUps { WOKEN_SOURCES } else { SOURCES };
+    let ordered = table.ordered(app.order);
     let first = scroll(app, area, app.sources().count());
-    let sources: Vec<_> =
-        app.sources().skip(first).map(|live| (live, source(live, app.guest()))).collect();
+    let sources: Vec<_> = app
+        .sources()
+        .skip(first)
+        .map(|live| (live, source(live, app.guest(), app.watched())))
+        .collect();
     let longest = sources.iter().map(|(_, cells)| cells[0].chars().count()).max().unwrap_or(0);
-    let kept =
-        fitting(&SOURCE_WIDTHS, &SOURCE_LEFT_OUT, area.width.saturating_sub(NARROW_NAME + 1));
-    let numbers: u16 = kept.iter().map(|&at| SOURCE_WIDTHS[at] + 1).sum();
+    let kept = table.fitting(area.width.saturating_sub(NARROW_NAME + 1));
+    let numbers: u16 = kept.iter().map(|&at| table.widths[at] + 1).sum();
     let title = (longest.max(NAME) as u16 + 2).min(area.width.saturating_sub(numbers));
-    let rows = sources.into_iter().map(|(live, [name, numbers @ ..])| {
+    let rows = sources.into_iter().map(|(live, cells)| {
         let mark = Span::styled("■ ", app.colors.source(&live.source));
-        let name = Span::raw(fitted(&name, usize::from(title.saturating_sub(2))));
+        let name = Span::raw(fitted(&cells[0], usize::from(title.saturating_sub(2))));
         let title = Cell::from(Line::from(vec![mark, name]));
-        let numbers = kept.iter().map(|&at| right(numbers[at].clone()));
+        let numbers = kept.iter().map(|&at| right(cells[at + 1].clone())).collect::<Vec<_>>();
         Row::new(std::iter::once(title).chain(numbers))
     });
-    let widths = [title].into_iter().chain(kept.iter().map(|&at| SOURCE_WIDTHS[at]));
+    let widths = [title].into_iter().chain(kept.iter().map(|&at| table.widths[at]));
     let shown: Vec<usize> = [0].into_iter().chain(kept.iter().map(|at| at + 1)).collect();
     let head: Vec<&'static str> =
         shown.iter().map(|&at| app.watched().source_columns()[at]).collect();
@@ -256,7 +279,8 @@ fn longest(frame: &mut Frame, app: &App, area: Rect) {
     let width = usize::from(area.width);
     let line = |detour| Line::from(fitted(&story(detour, app.guest()), width));
     let lines = app.snapshot.longest.iter().take(shown).map(line);
-    let title = Line::from("longest detours since the start").bold();
+    let title = format!("longest {}s since the start", app.watched().event());
+    let title = Line::from(title).bold();
     let text: Vec<Line> = std::iter::once(title).chain(lines).collect();
     frame.render_widget(Paragraph::new(text), area);
 }
@@ -265,19 +289,22 @@ fn longest(frame: &mut Frame, app: &App, area: Rect) {
 const HELP: u16 = 84;
 
 fn help(frame: &mut Frame, watched: Watched) {
+    let legend = match watched {
+        Watched::WakeUps => [
+            " of late, of all: share of the latency of late wake-ups, and of all wake-ups;",
+            " picture: the longest of each second; now: the last second",
+        ],
+        _ => [
+            " now: the last second, updated every quarter of a second; longest: the longest",
+            " detour or, for a source, the longest time that it took of one detour",
+        ],
+    };
     let lines: Vec<Line> = KEYS
         .iter()
         .filter(|&&(key, _)| key != "t" || watched == Watched::Cpus)
         .map(|(key, what)| Line::from(vec![format!(" {key:>8}  ").bold(), Span::raw(*what)]))
-        .chain([
-            Line::default(),
-            Line::from(
-                " now: the last second, updated every quarter of a second; longest: the longest",
-            )
-            .dim(),
-            Line::from(" detour or, for a source, the longest time that it took of one detour")
-                .dim(),
-        ])
+        .chain([Line::default()])
+        .chain(legend.map(|line| Line::from(line).dim()))
         .collect();
     let high = match frame.area().width {
         ..HELP => frame.area().height, // its lines are wrapped
@@ -305,9 +332,16 @@ mod tests {
             (60, vec![0, 1, 2, 3, 4, 5], vec![0, 2, 3, 4]),
             (40, vec![0, 1, 2, 5], vec![0, 4]),
         ] {
-            assert_eq!(fitting(&CPU_WIDTHS, &CPU_LEFT_OUT, room), cpus, "{room}");
-            let left = room - NARROW_NAME - 1;
-            assert_eq!(fitting(&SOURCE_WIDTHS, &SOURCE_LEFT_OUT, left), sources, "{room}");
+            assert_eq!(CPUS.fitting(room), cpus, "{room}");
+            assert_eq!(SOURCES.fitting(room - NARROW_NAME - 1), sources, "{room}");
+        }
+        for (room, cpus, sources) in [
+            (80, vec![0, 1, 2, 3, 4, 5, 6, 7], vec![0, 1, 2, 3]),
+            (60, vec![0, 1, 2, 3, 4, 5, 6], vec![0, 1, 2, 3]),
+            (40, vec![0, 1, 2, 3, 5], vec![0, 3]),
+        ] {
+            assert_eq!(WOKEN_CPUS.fitting(room), cpus, "{room}");
+            assert_eq!(WOKEN_SOURCES.fitting(room - NARROW_NAME - 1), sources, "{room}");
         }
     }
 }

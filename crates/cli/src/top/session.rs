@@ -1,8 +1,9 @@
 //! The measurement behind the screen: one run after the other, in its own thread.
 
+use crate::ask;
 use crate::files::Scratch;
 use crate::record::running::{Running, RunningArgs};
-use crate::setup::{default_name, explained, free, plan};
+use crate::setup::{default_name, explained, free, plan, wakeups};
 use anechoic_measure::experiment::Experiment;
 use anechoic_measure::methods::detours::Detours;
 use anechoic_measure::run::{self, Plan, Stage};
@@ -23,11 +24,43 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// The duration of a run that in effect never ends: it is kept from the start, or keeps its last part only.
 const YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
+/// How to wake threads and watch that.
+#[derive(Debug, Clone, clap::Args)]
+pub struct WakingArgs {
+    /// Watch wake-up latency instead, like `anechoic measure wakeup`: how late a timer wakes a thread on each CPU, and what makes
+    /// it late
+    #[arg(long, conflicts_with_all = ["program", "threshold", "stop_on", "keep", "fifo"])]
+    pub wakeup: bool,
+    /// With --wakeup: time between two expiries
+    #[arg(long, value_name = "TIME", requires = methods::WAKEUP, value_parser = ask::duration, default_value = "1ms")]
+    pub interval: Duration,
+    /// With --wakeup: count wake-ups later than this
+    #[arg(long, value_name = "TIME", requires = methods::WAKEUP, value_parser = ask::duration, default_value = "100us")]
+    pub late: Duration,
+    /// With --wakeup: scheduling policy of the threads [default: fifo where it is allowed, else other]
+    #[arg(long, requires = methods::WAKEUP, value_parser = ["fifo", "other"])]
+    policy: Option<String>,
+}
+
+impl WakingArgs {
+    /// Returns how to wake threads on these CPUs for so long, with kernel events all the time.
+    fn experiment(&self, lasts: Duration, cpus: Vec<u32>) -> Result<Experiment, Problem> {
+        let [interval, late] =
+            [self.interval, self.late].map(|time| format!("{}ns", time.as_nanos()));
+        let mut given = vec![("interval", &*interval), ("late", &*late), ("blocks", "1")];
+        given.extend(self.policy.as_deref().map(|policy| ("policy", policy)));
+        let mut experiment = wakeups(lasts, &given, cpus)?;
+        experiment.cells.retain(|cell| !cell.events_off);
+        Ok(experiment)
+    }
+}
+
 /// What to measure.
 #[derive(Debug, Clone)]
 pub struct SessionConfig {
     /// What runs already and is watched; the CPUs are if nothing is.
     pub program: RunningArgs,
+    pub waking: WakingArgs,
     pub cpus: Vec<u32>,
     pub threshold: Option<Duration>,
     pub fifo: bool,
@@ -108,6 +141,9 @@ impl Session {
         let watcher = cpus::thread_id();
         let experiment = match config.program.is_named() {
             true => Experiment::listed(methods::PROGRAM, vec![]),
+            false if config.waking.wakeup => {
+                config.waking.experiment(lasts(&config), config.cpus.clone())?
+            }
             false => detours(&config, config.threshold).on(config.cpus.clone()),
         };
         let plan = Plan {
@@ -275,12 +311,16 @@ fn tell(events: &Sender<SessionEvent>, stage: Stage, anew: bool) {
 }
 
 fn detours(config: &SessionConfig, threshold: Option<Duration>) -> Detours {
-    let without_end = config.output.is_some() || config.keep.is_some();
     Detours {
         threshold_ns: threshold.map(|threshold| threshold.as_nanos() as u64),
         fifo: config.fifo,
-        ..Detours::lasting(if without_end { YEARS } else { HOUR })
+        ..Detours::lasting(lasts(config))
     }
+}
+
+/// Returns the duration of a run.
+fn lasts(config: &SessionConfig) -> Duration {
+    if config.output.is_some() || config.keep.is_some() { YEARS } else { HOUR }
 }
 
 /// Returns the CPU time that the calling thread has used so far.

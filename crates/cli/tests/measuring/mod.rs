@@ -31,6 +31,7 @@ mod switch;
 mod targets;
 mod threads;
 mod top;
+mod top_wakeup;
 mod verify;
 mod wakers;
 mod wakeup;

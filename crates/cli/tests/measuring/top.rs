@@ -16,14 +16,14 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A terminal of 80 columns and 24 rows in which a shell runs. It ends with the test.
-struct Terminal {
-    dir: TempDir,
+pub(super) struct Terminal {
+    pub(super) dir: TempDir,
     name: String,
 }
 
 impl Terminal {
     /// Prints the reason and returns `None` without tmux, or with only one CPU.
-    fn open(test: &str) -> Option<Self> {
+    pub(super) fn open(test: &str) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             note::skipped("needs tmux");
             return None;
@@ -42,34 +42,34 @@ impl Terminal {
         Some(terminal)
     }
 
-    fn tmux(&self, args: &[&str]) -> String {
+    pub(super) fn tmux(&self, args: &[&str]) -> String {
         let done = command("tmux", &[&["-L", &self.name][..], args].concat());
         assert_eq!(done.code, Some(0), "{args:?}: {}", done.err);
         done.out
     }
 
     /// Types this and Enter.
-    fn enter(&self, text: &str) {
+    pub(super) fn enter(&self, text: &str) {
         self.tmux(&["send-keys", "-l", text]);
         self.tmux(&["send-keys", "Enter"]);
     }
 
     /// Presses a key.
-    fn press(&self, key: &str) {
+    pub(super) fn press(&self, key: &str) {
         self.tmux(&["send-keys", key]);
     }
 
-    fn screen(&self) -> String {
+    pub(super) fn screen(&self) -> String {
         self.tmux(&["capture-pane", "-p"])
     }
 
     /// Returns the screen once it contains `wanted`.
-    fn until(&self, wanted: &str) -> String {
+    pub(super) fn until(&self, wanted: &str) -> String {
         self.until_it(wanted, |screen| screen.contains(wanted))
     }
 
     /// Returns the screen once it is as wanted.
-    fn until_it(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+    pub(super) fn until_it(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let end = Instant::now() + PATIENCE;
         loop {
             let screen = self.screen();
@@ -88,7 +88,7 @@ impl Terminal {
     }
 
     /// Checks that the terminal is as before: the shell's, with a cursor and with echo.
-    fn is_given_back(&self) {
+    pub(super) fn is_given_back(&self) {
         self.until_it("prompt", |screen| screen.trim_end().ends_with("ready>"));
         assert!(!self.is_taken());
         self.enter("stty -a | tr ';' '\\n' | grep -o -w -e '-\\?echo' -e '-\\?icanon'; echo over");

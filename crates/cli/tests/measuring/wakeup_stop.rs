@@ -18,13 +18,13 @@ use std::time::Duration;
 const SPIN_NS: u64 = 20_000_000;
 
 /// A thread that keeps a CPU for 20 ms twice a second, after some time, and the counter when it began and ended each time.
-struct Hog {
+pub(super) struct Hog {
     stop: Arc<AtomicBool>,
     handle: JoinHandle<Vec<(u64, u64)>>,
 }
 
 impl Hog {
-    fn begin(cpu: u32, after: Duration) -> Self {
+    pub(super) fn begin(cpu: u32, after: Duration) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("busy-hog".to_owned());
@@ -32,7 +32,7 @@ impl Hog {
         Self { stop, handle }
     }
 
-    fn end(self) -> Vec<(u64, u64)> {
+    pub(super) fn end(self) -> Vec<(u64, u64)> {
         self.stop.store(true, Ordering::Release);
         self.handle.join().expect("it ends")
     }
@@ -59,7 +59,7 @@ fn spin(cpu: u32, after: Duration, stop: &AtomicBool) -> Vec<(u64, u64)> {
     ran
 }
 
-fn may_measure() -> Option<u32> {
+pub(super) fn may_measure() -> Option<u32> {
     if !tool::may_be_real_time() || !tool::may_trace() || cpus::allowed().len() < 2 {
         note::skipped("it needs real-time priority, kernel events and two CPUs");
         return None;

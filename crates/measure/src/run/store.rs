@@ -235,6 +235,9 @@ impl Store {
                 if let Some(watch) = &mut self.stop_watch {
                     watch.look_at_wakeups(&rows);
                 }
+                if let Some(news) = &mut self.news {
+                    news.samples.extend_from_slice(&rows);
+                }
                 match is_watched {
                     true => self.waiting.samples.append(&mut rows),
                     false => self.append(&rows),

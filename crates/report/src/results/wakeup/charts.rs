@@ -1,6 +1,6 @@
 //! The figures of wake-ups: tails of all, tails by stage, stages by band of latency, and the longest one.
 
-use super::{compares_idle, has_calls, idle, place, words};
+use super::{compares_idle, has_calls, idle, place, stage_name, words};
 use crate::names::source_name;
 use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Place, Quantity};
@@ -14,17 +14,6 @@ use anechoic_analyze::wakeup::{Band, Causes, Latencies, Worst};
 
 /// Half of the width of a bar.
 const HALF: f64 = 0.4;
-
-/// Returns the name of a stage.
-fn name(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Timer => "timer",
-        Stage::Interrupt => "interrupt",
-        Stage::Call => "call",
-        Stage::Scheduling => "scheduling",
-        Stage::Return => "return",
-    }
-}
 
 /// Returns the tails of all latencies: a curve for each interval and kind of idle, or for each CPU if there is one of these.
 pub(super) fn tails(found: &Wakeup) -> (Chart, String) {
@@ -46,7 +35,7 @@ pub(super) fn tails(found: &Wakeup) -> (Chart, String) {
 /// Returns the tails of the stages.
 pub(super) fn stages(causes: &Causes) -> Option<(Chart, String)> {
     let known: Vec<_> = causes.stages.iter().filter(|tail| tail.survival.len() > 1).collect();
-    let curves = known.iter().map(|tail| (name(tail.stage).to_owned(), &tail.survival[..]));
+    let curves = known.iter().map(|tail| (stage_name(tail.stage).to_owned(), &tail.survival[..]));
     let chart = by_length(curves).named("stages");
     let caption = "Share of the wake-ups in which a stage took at least this long: from the expiry to the timer's interrupt, \
                    until that woke the thread, until the CPU switched to it, and until it ran.";
@@ -80,7 +69,7 @@ pub(super) fn bands(causes: &Causes) -> Option<(Chart, String)> {
         let points = bands.iter().map(|(at, band)| (*at, share_below(band, number)));
         let points: Vec<(f64, f64)> = points.collect();
         let spans = points.iter().map(|(at, _)| (at - HALF, at + HALF)).collect();
-        Curve::numbered(number, name(*stage).into(), Draw::Bars, &points)
+        Curve::numbered(number, stage_name(*stage).into(), Draw::Bars, &points)
             .recolored(palette::curve_color(number))
             .spanning(spans)
     });
@@ -151,7 +140,7 @@ fn parts(worst: &Worst) -> Vec<(String, f64, f64)> {
     let row = |stage: &Stage| {
         let start = reached;
         reached += parts.stage_ns(*stage);
-        (name(*stage).to_owned(), start, reached)
+        (stage_name(*stage).to_owned(), start, reached)
     };
     STAGES.iter().map(row).filter(|(_, start, end)| end > start).collect()
 }

@@ -16,7 +16,7 @@ use crate::style::{Tone, View};
 use crate::table::Table;
 use crate::units::{asked, count, counted, cpu_list, instant, micros, number, span, timestamp};
 use anechoic_analyze::Wakeup;
-use anechoic_analyze::wakeup::{Causes, Latencies, Worst};
+use anechoic_analyze::wakeup::{Causes, Latencies, Stage, Worst};
 use anechoic_recording::wakeup::WakingCall;
 
 /// With more rows than this a short screen shows those with the longest wake-ups.
@@ -116,6 +116,17 @@ fn place(cpu: Option<u32>) -> String {
 
 pub(crate) fn idle(shallow: bool) -> String {
     if shallow { "shallow" } else { "any" }.into()
+}
+
+/// Returns the name of a stage.
+pub(crate) fn stage_name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Timer => "timer",
+        Stage::Interrupt => "interrupt",
+        Stage::Call => "call",
+        Stage::Scheduling => "scheduling",
+        Stage::Return => "return",
+    }
 }
 
 /// Returns whether several kinds of idle were measured.
