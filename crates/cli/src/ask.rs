@@ -43,6 +43,14 @@ pub(crate) fn stop_condition(text: &str) -> Result<StopCondition, String> {
     }
 }
 
+/// Parses what ends a run or a measurement of wake-ups before its time.
+pub(crate) fn watched_condition(text: &str) -> Result<StopCondition, String> {
+    match text.parse()? {
+        condition @ StopCondition::Wakeup(_) => Ok(condition),
+        _ => stop_condition(text),
+    }
+}
+
 /// A list of CPUs that a user typed.
 #[derive(Debug, Clone)]
 pub struct CpuList(pub Vec<u32>);

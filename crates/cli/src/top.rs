@@ -10,9 +10,10 @@ mod session;
 use crate::ask::{self, CpuList};
 use crate::record::running::RunningArgs;
 use crate::{exit, stop};
-use anechoic_recording::stop::StopCondition;
-use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_recording::stop::{Stop, StopCondition};
+use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use anechoic_report::results::summary::SUMMARY;
+use anechoic_report::results::wakeup::WAKEUP;
 use anechoic_report::results::{AnyRow, Input};
 use anechoic_system::cpus;
 use app::App;
@@ -53,8 +54,9 @@ pub struct TopArgs {
     #[arg(long, short, value_parser = ask::duration, value_name = "TIME")]
     duration: Option<Duration>,
     /// End at the first detour that is longer, on any measured CPU ('detour>100us', exit code 2), or after this many
-    /// detours of all of them ('detours>=100000'), and keep the measurement
-    #[arg(long, value_name = "CONDITION", value_parser = ask::stop_condition, allow_hyphen_values = true)]
+    /// detours of all of them ('detours>=100000'), or with --wakeup at the first wake-up that is later ('wakeup>100us'), and
+    /// keep the measurement
+    #[arg(long, value_name = "CONDITION", value_parser = ask::watched_condition, allow_hyphen_values = true)]
     stop_on: Option<StopCondition>,
     /// With --stop-on: keep only this much time before the detour, or before the end, and up to a quarter or about a
     /// second more. It stays in memory, so that the command may wait for days
@@ -148,9 +150,13 @@ fn stopped(kept: &[PathBuf]) -> Result<Option<(String, u8)>, Problem> {
     if recording.run().stop_on.as_ref().is_none_or(|stop| stop.met.is_none()) {
         return Ok(None);
     }
-    let found = SUMMARY.compute(&Input::from_recordings(&[&recording]))?;
+    let row: &dyn AnyRow =
+        if recording.run().method == methods::WAKEUP { &WAKEUP } else { &SUMMARY };
+    let found = row.compute(&Input::from_recordings(&[&recording]))?;
     let sentence = found.headline().into_iter().next().unwrap_or_default();
-    Ok(Some((sentence, exit::summary_code(&found))))
+    let is_exceeded = recording.run().stop_on.as_ref().is_some_and(Stop::exceeded);
+    let code = if is_exceeded { exit::FAILED } else { exit::summary_code(&found) };
+    Ok(Some((sentence, code)))
 }
 
 fn config(args: &TopArgs) -> Result<SessionConfig, Problem> {
@@ -165,6 +171,11 @@ fn config(args: &TopArgs) -> Result<SessionConfig, Problem> {
         crate::setup::leave_one(&cpus, false, "--fifo")?;
     }
     cpus::verify(&cpus)?;
+    let ends_wakeups = |stop_on| matches!(stop_on, StopCondition::Wakeup(_));
+    if args.stop_on.is_some_and(|stop_on| ends_wakeups(stop_on) != args.waking.wakeup) {
+        let why = "'wakeup>TIME' ends a watch of wake-ups (--wakeup), and nothing else does";
+        return Err(ProblemKind::Usage.problem(why, "for example: --wakeup --stop-on 'wakeup>1ms'"));
+    }
     args.running.target()?; // reports what does not exist
     Ok(SessionConfig {
         program: args.running.clone(),

@@ -29,7 +29,7 @@ const YEARS: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 pub struct WakingArgs {
     /// Watch wake-up latency instead, like `anechoic measure wakeup`: how late a timer wakes a thread on each CPU, and what makes
     /// it late
-    #[arg(long, conflicts_with_all = ["program", "threshold", "stop_on", "keep", "fifo"])]
+    #[arg(long, conflicts_with_all = ["program", "threshold", "fifo"])]
     pub wakeup: bool,
     /// With --wakeup: time between two expiries
     #[arg(long, value_name = "TIME", requires = methods::WAKEUP, value_parser = ask::duration, default_value = "1ms")]

@@ -114,3 +114,27 @@ fn the_first_wake_ups_are_shown_one_by_one() {
     terminal.until("code=0");
     terminal.is_given_back();
 }
+
+#[test]
+fn a_late_wake_up_ends_it_and_is_kept() {
+    let Some(cpu) = may_measure() else { return };
+    let _alone = tool::alone();
+    let Some(terminal) = Terminal::open("late") else { return };
+    let top = format!("{ANECHOIC} top --wakeup --policy fifo --cpus {cpu}");
+    terminal.enter(&format!("{top} --stop-on 'detour>8ms'; echo code=$?"));
+    terminal.until("code=64");
+    let hog = Hog::begin(cpu, Duration::from_secs(5));
+    terminal.enter(&format!("clear; {top} --stop-on 'wakeup>8ms' --keep 1s -o kept; echo code=$?"));
+    let end = terminal.until("code=2");
+    let spins = hog.end();
+    terminal.is_given_back();
+    let recording = Recording::open(&terminal.dir.path().join("kept")).expect("a recording");
+    let stop = recording.run().stop_on.clone().expect("a condition");
+    let met = stop.met.expect("it was met");
+    let hit = spins.iter().any(|&(from, to)| met.start_ticks < to && met.end_ticks > from);
+    match hit {
+        true => assert!(end.contains("busy-hog"), "{end}"),
+        false => note::not_judged("another wake-up was later than 8 ms"),
+    }
+    assert!(stop.kept.is_some() && end.contains("recording: kept"), "{stop:?} {end}");
+}
