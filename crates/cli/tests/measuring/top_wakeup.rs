@@ -24,7 +24,7 @@ fn numbers(screen: &str, cpu: u32) -> [u64; 3] {
 fn named(screen: &str, name: &str) -> (f64, u64) {
     let lines = screen.lines().filter(|line| line.starts_with('■'));
     let cells = lines.filter_map(|line| Some(line.split_once(name)?.1.split_whitespace()));
-    let number = |text: &str| text.replace(',', "").parse::<f64>().expect("a number");
+    let number = |text: &str| text.replace([',', '<'], "").parse::<f64>().expect("a number");
     let each = cells.map(|cells| cells.collect::<Vec<_>>());
     each.fold((0.0, 0), |(share, wakeups), cells| {
         (share + number(cells[0]), wakeups + number(cells[4]) as u64)
