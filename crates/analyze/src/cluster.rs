@@ -20,6 +20,7 @@ mod why;
 
 pub use adding::ClusterBuilder;
 pub use counts::LengthCounts;
+pub use facts::HostFacts;
 pub use findings::{Finding, FindingKind};
 pub(crate) use host::settings;
 pub use host::{HOST_DIR, HostCpu, HostSource, HostSummary, host_name};

@@ -397,7 +397,8 @@ fn copies_of_one_recording_are_not_hosts() {
     all.add(one("a")).expect("the first");
     let error = all.add(one("b")).expect_err("the same again");
     assert!(error.to_string().contains("copies of one recording, under the names a and b"));
-    let later = HostSummary { start_utc: "2026-05-09T07:31:17.000001Z".into(), ..one("c") };
+    let mut later = one("c");
+    later.start_utc = "2026-05-09T07:31:17.000001Z".into();
     all.add(later).expect("another run");
     assert_eq!(all.finish().expect("two hosts").total.hosts, 2);
 }
@@ -407,11 +408,11 @@ fn a_host_measured_twice() {
     let place = tempfile::tempdir().expect("a place for it");
     let run = run(1, 1);
     let first = summary(&write(&place.path().join("host=a"), &run, &detours(&run, |_| 20)));
-    let at = |start: &str, end: Option<&str>| HostSummary {
-        start_utc: start.into(),
-        end_utc: end.map(str::to_owned),
-        recording: "second".into(),
-        ..first.clone()
+    let at = |start: &str, end: Option<&str>| {
+        let mut second = first.clone();
+        (second.start_utc, second.end_utc) = (start.into(), end.map(str::to_owned));
+        second.recording = "second".into();
+        second
     };
     // The first is from 07:31:17 to 07:31:27.
     let cases = [

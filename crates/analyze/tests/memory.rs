@@ -486,8 +486,9 @@ fn what_a_preemption_adds_to_a_users_function_is_compared_within_blocks() {
         .filter(|(id, _)| *id == write)
         .map(|(_, set)| ("preemption-own-sleep-long", *set))
         .collect();
-    let found = memory(&record_read(dir.path(), &[&blocks[..], &sleep].concat(), 0, Some(READ as f64)))
-        .expect("a result");
+    let found =
+        memory(&record_read(dir.path(), &[&blocks[..], &sleep].concat(), 0, Some(READ as f64)))
+            .expect("a result");
     let calls = found.own.expect("calls").calls;
     let widths: Vec<f64> =
         calls.iter().filter_map(|calls| calls.added_95).map(|ends| ends.high - ends.low).collect();
@@ -495,6 +496,7 @@ fn what_a_preemption_adds_to_a_users_function_is_compared_within_blocks() {
 
     // A run that ended within a block has no pairs.
     let dir = tempfile::tempdir().expect("a directory");
-    let found = memory(&record_read(dir.path(), &blocks[..5], 0, Some(READ as f64))).expect("a result");
+    let found =
+        memory(&record_read(dir.path(), &blocks[..5], 0, Some(READ as f64))).expect("a result");
     assert!(found.own.expect("calls").calls.iter().all(|calls| calls.added_ns.is_none()));
 }

@@ -4,7 +4,8 @@
 //! in the diff of `tests/snapshots`.
 
 use anechoic_analyze::cluster::{
-    AnyAway, Cluster, ClusterBuilder, FirstCpus, HostCpu, HostSource, HostSummary, LengthCounts,
+    AnyAway, Cluster, ClusterBuilder, FirstCpus, HostCpu, HostFacts, HostSource, HostSummary,
+    LengthCounts,
 };
 use anechoic_analyze::coverage::LossSummary;
 use anechoic_analyze::lengths::Lengths;
@@ -92,20 +93,22 @@ fn host_with(number: u32, cpus: u32, lost: impl Fn(u32) -> u64) -> HostSummary {
     let sum: u64 = cpus.iter().map(|cpu| cpu.lost_ns).sum();
     let noise = sum as f64 / (WALL_NS * cpus.len() as u64) as f64;
     HostSummary {
-        host: format!("node{number:02}"),
-        recording: format!("data/host=node{number:02}"),
-        measured_by: "0.1.0".into(),
-        model: "AMD EPYC 7B13".into(),
-        kernel: "6.18.5 #1 SMP PREEMPT_DYNAMIC".into(),
-        hypervisor: Some("KVM".into()),
-        method: "detours".into(),
-        state: RunState::Complete,
-        start_utc: format!("2026-05-09T07:31:17.{:06}Z", number + 1),
-        end_utc: Some("2026-05-09T07:31:27.000002Z".into()),
+        facts: HostFacts {
+            host: format!("node{number:02}"),
+            recording: format!("data/host=node{number:02}"),
+            measured_by: "0.1.0".into(),
+            model: "AMD EPYC 7B13".into(),
+            kernel: "6.18.5 #1 SMP PREEMPT_DYNAMIC".into(),
+            hypervisor: Some("KVM".into()),
+            method: "detours".into(),
+            state: RunState::Complete,
+            start_utc: format!("2026-05-09T07:31:17.{:06}Z", number + 1),
+            end_utc: Some("2026-05-09T07:31:27.000002Z".into()),
+            parallel: None,
+            injected: false,
+        },
         threshold_ns: 100,
-        injected: false,
         doubts: vec![],
-        parallel: None,
         settings: std::collections::BTreeMap::new(),
         interval: Some(Interval { low: noise * 0.96, high: noise * 1.05 }),
         at_least: Some(noise * 0.96),
@@ -177,7 +180,8 @@ fn two_hosts_of_two() {
 
 #[test]
 fn one_cpu() {
-    let mut only = HostSummary { sources: None, hypervisor: None, ..host(0, 1) };
+    let mut only = HostSummary { sources: None, ..host(0, 1) };
+    only.hypervisor = None;
     only.cpus[0].interval = None;
     only.interval = None;
     golden("cluster_one_cpu", &merged(vec![only]).finish().expect("one host"));

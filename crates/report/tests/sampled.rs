@@ -1,6 +1,6 @@
 //! The screen of the samples of many hosts, beside the one that was looked at and found good.
 
-use anechoic_analyze::cluster::LengthCounts;
+use anechoic_analyze::cluster::{HostFacts, LengthCounts};
 use anechoic_analyze::sampled::{
     CpuSeries, ExperimentCounts, HostSamples, SampledExperiment, SampledHosts, join,
 };
@@ -86,30 +86,32 @@ fn host(
         ExperimentCounts { experiment: experiment.clone(), lost }
     };
     HostSamples {
-        recording: format!("data/host={name}"),
-        measured_by: "0.1.0".into(),
-        model: "AMD EPYC 7B13".into(),
-        kernel: "6.1.0-26-amd64 #1 SMP".into(),
-        hypervisor: None,
-        method: "loops".into(),
-        state: RunState::Complete,
-        start_utc: "2026-11-20T10:00:00Z".into(),
-        end_utc: Some("2026-11-20T10:00:10Z".into()),
-        parallel: Some(Parallel {
-            job: None,
-            through: "Open MPI 4.1.4".into(),
-            ranks: hosts * 4,
-            hosts,
-            host: name.clone(),
-            here: (0..4)
-                .map(|rank| Rank { rank: number * 4 + rank, cpus: vec![rank], tids: vec![] })
-                .collect(),
-        }),
-        injected: false,
+        facts: HostFacts {
+            recording: format!("data/host={name}"),
+            measured_by: "0.1.0".into(),
+            model: "AMD EPYC 7B13".into(),
+            kernel: "6.1.0-26-amd64 #1 SMP".into(),
+            hypervisor: None,
+            method: "loops".into(),
+            state: RunState::Complete,
+            start_utc: "2026-11-20T10:00:00Z".into(),
+            end_utc: Some("2026-11-20T10:00:10Z".into()),
+            parallel: Some(Parallel {
+                job: None,
+                through: "Open MPI 4.1.4".into(),
+                ranks: hosts * 4,
+                hosts,
+                host: name.clone(),
+                here: (0..4)
+                    .map(|rank| Rank { rank: number * 4 + rank, cpus: vec![rank], tids: vec![] })
+                    .collect(),
+            }),
+            injected: false,
+            host: name,
+        },
         without: vec![],
         series: experiments.iter().flat_map(one).collect(),
         lost: experiments.iter().map(counts).collect(),
-        host: name,
     }
 }
 

@@ -54,7 +54,7 @@ impl ClusterBuilder {
     pub fn add(&mut self, mut host: HostSummary) -> Result<(), Problem> {
         let places = self.places.entry(host.host.clone()).or_default();
         if let Some(&same) =
-            places.iter().find(|&&place| overlap(&self.parts[place].facts(), &host.facts()))
+            places.iter().find(|&&place| overlap(&self.parts[place].facts, &host.facts))
         {
             let first = &self.parts[same].recording;
             return Err(measured_twice(&host.host, first, &host.recording));
@@ -68,7 +68,8 @@ impl ClusterBuilder {
         self.lengths.add(&host.lengths);
         let wall_ns: u128 = host.cpus.iter().map(|cpu| u128::from(cpu.wall_ns)).sum();
         let cpus = host.cpus.len().max(1) as u128;
-        for source in host.sources.iter_mut().flat_map(std::mem::take) {
+        let sources = host.sources.as_mut().map(std::mem::take); // an empty list still states that it is attributed
+        for source in sources.into_iter().flatten() {
             let sums = self.sources.entry((source.source, source.name)).or_default();
             sums.detours = sums.detours.saturating_add(source.detours);
             sums.lost_ns += u128::from(source.lost_ns);
@@ -99,7 +100,7 @@ impl ClusterBuilder {
         });
         self.left_out.sort();
         let parts = &self.parts[..];
-        let facts: Vec<HostFacts<'_>> = parts.iter().map(HostSummary::facts).collect();
+        let facts: Vec<&HostFacts> = parts.iter().map(|part| &part.facts).collect();
         let (start_utc, end_utc) = span(&facts).ok_or_else(no_host)?;
         let thresholds = || parts.iter().map(|part| part.threshold_ns);
         let (hosts, cpus) = ranked(parts);
@@ -202,9 +203,9 @@ impl SourceBuilder {
 
 /// Whether two recordings of one host cannot both be of one machine. Where the end is not known, the start alone
 /// counts.
-pub(crate) fn overlap(a: &HostFacts<'_>, b: &HostFacts<'_>) -> bool {
-    let end = |host: &HostFacts<'_>| host.end_utc.unwrap_or(host.start_utc).to_owned();
-    a.start_utc == b.start_utc || (a.start_utc < &*end(b) && b.start_utc < &*end(a))
+pub(crate) fn overlap(a: &HostFacts, b: &HostFacts) -> bool {
+    let end = |host: &HostFacts| host.end_utc.as_ref().unwrap_or(&host.start_utc).clone();
+    a.start_utc == b.start_utc || (a.start_utc < end(b) && b.start_utc < end(a))
 }
 
 /// Whether two recordings are one: no two hosts start and end in the same microseconds with the same detours.
@@ -225,7 +226,7 @@ fn ranked(parts: &[HostSummary]) -> (Vec<HostNoise>, Vec<ClusterCpu>) {
     (hosts, all)
 }
 
-fn all_notes(facts: &[HostFacts<'_>]) -> Vec<String> {
+fn all_notes(facts: &[&HostFacts]) -> Vec<String> {
     let mut notes = notes(facts);
     match repeated(facts) {
         0 => {}

@@ -1,8 +1,11 @@
 //! What is known of each recording of a host besides its results, and what that says of the data set.
 
-use super::{Job, Machines};
+use super::{Job, Machines, host_name};
+use anechoic_recording::Recording;
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::run::RunState;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,38 +16,79 @@ pub(super) const NAMED: usize = 4;
 const NOT_AT_ONCE: &str = "the recordings were not all made at the same time: hosts may differ because of when they were measured, and how \
     often several hosts are disturbed at once is not known; to compare hosts, measure them together (--rank-from-env)";
 
-/// Facts of a recording of one host.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct HostFacts<'a> {
-    /// Name of the host.
-    pub(crate) host: &'a str,
+/// Facts of a recording of one host, which every summary of it has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostFacts {
+    /// Name of the host: from its directory (`host=NAME`), else from the job, else from the machine.
+    pub host: String,
+    /// Path of the recording, as given.
+    pub recording: String,
     /// Version of anechoic that measured.
-    pub(crate) measured_by: &'a str,
+    pub measured_by: String,
     /// CPU model name.
-    pub(crate) model: &'a str,
+    pub model: String,
     /// Kernel release and version.
-    pub(crate) kernel: &'a str,
+    pub kernel: String,
     /// Name of the hypervisor, if there is one.
-    pub(crate) hypervisor: Option<&'a str>,
-    /// Method of measurement.
-    pub(crate) method: &'a str,
+    pub hypervisor: Option<String>,
+    /// Method of measurement: `detours`, or the method of the series.
+    pub method: String,
     /// How the run ended.
-    pub(crate) state: &'a RunState,
+    pub state: RunState,
     /// Start, RFC 3339 in UTC.
-    pub(crate) start_utc: &'a str,
-    /// End; absent if the run was cut off.
-    pub(crate) end_utc: Option<&'a str>,
-    /// Parallel job that it took part in.
-    pub(crate) parallel: Option<&'a Parallel>,
+    pub start_utc: String,
+    /// End, RFC 3339 in UTC; absent if the run was cut off.
+    pub end_utc: Option<String>,
+    /// Parallel job that it took part in; absent if there was none.
+    pub parallel: Option<Parallel>,
     /// Whether noise was injected during the run.
-    pub(crate) injected: bool,
-    /// Whether anything was measured.
-    pub(crate) measured: bool,
+    pub injected: bool,
 }
 
+impl HostFacts {
+    /// Returns the facts of a recording.
+    pub(crate) fn from_recording(recording: &Recording) -> Self {
+        let run = recording.run();
+        Self {
+            host: host_name(recording),
+            recording: recording.dir().display().to_string(),
+            measured_by: run.tool_version.clone(),
+            model: run.machine.model.clone(),
+            kernel: run.machine.kernel.clone(),
+            hypervisor: run.machine.hypervisor.clone(),
+            method: run.method.clone(),
+            state: run.state.clone(),
+            start_utc: run.start_utc.clone(),
+            end_utc: run.end_utc.clone(),
+            parallel: run.parallel.clone(),
+            injected: !run.injections.is_empty(),
+        }
+    }
+}
+
+/// Makes the facts of a summary's host readable as its own.
+macro_rules! has_facts {
+    ($summary:ty) => {
+        impl std::ops::Deref for $summary {
+            type Target = crate::cluster::facts::HostFacts;
+
+            fn deref(&self) -> &Self::Target {
+                &self.facts
+            }
+        }
+
+        impl std::ops::DerefMut for $summary {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.facts
+            }
+        }
+    };
+}
+pub(crate) use has_facts;
+
 /// Returns the largest of the jobs; several jobs are reported as a defect.
-pub(crate) fn job(hosts: &[HostFacts<'_>]) -> Option<Job> {
-    let jobs = hosts.iter().filter_map(|host| host.parallel);
+pub(crate) fn job(hosts: &[&HostFacts]) -> Option<Job> {
+    let jobs = hosts.iter().filter_map(|host| host.parallel.as_ref());
     jobs.max_by_key(|job| (job.hosts, job.ranks)).map(|job| Job {
         through: job.through.clone(),
         ranks: job.ranks,
@@ -53,11 +97,11 @@ pub(crate) fn job(hosts: &[HostFacts<'_>]) -> Option<Job> {
 }
 
 /// Returns the kinds of hosts, the most frequent first.
-pub(crate) fn machines(hosts: &[HostFacts<'_>]) -> Vec<Machines> {
+pub(crate) fn machines(hosts: &[&HostFacts]) -> Vec<Machines> {
     let mut kinds: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
     for host in hosts {
-        let kind = (host.model, host.kernel, host.hypervisor, host.measured_by);
-        kinds.entry(kind).or_default().insert(host.host);
+        let kind = (&*host.model, &*host.kernel, host.hypervisor.as_deref(), &*host.measured_by);
+        kinds.entry(kind).or_default().insert(&host.host);
     }
     let mut machines: Vec<Machines> =
         kinds.into_iter().map(|(kind, names)| machines_of_kind(kind, names.len())).collect();
@@ -80,11 +124,11 @@ fn machines_of_kind(
 }
 
 /// Returns notes on when the hosts were measured, and on injected noise.
-pub(crate) fn notes(hosts: &[HostFacts<'_>]) -> Vec<String> {
-    let injected = sorted(hosts.iter().filter(|host| host.injected).map(|host| host.host));
+pub(crate) fn notes(hosts: &[&HostFacts]) -> Vec<String> {
+    let injected = sorted(hosts.iter().filter(|host| host.injected).map(|host| &*host.host));
     let mut notes = vec![];
-    let last_start = hosts.iter().map(|host| host.start_utc).max();
-    let first_end = hosts.iter().filter_map(|host| host.end_utc).min();
+    let last_start = hosts.iter().map(|host| &host.start_utc).max();
+    let first_end = hosts.iter().filter_map(|host| host.end_utc.as_ref()).min();
     if last_start.zip(first_end).is_some_and(|(start, end)| start >= end) {
         notes.push(NOT_AT_ONCE.into());
     }
@@ -95,17 +139,17 @@ pub(crate) fn notes(hosts: &[HostFacts<'_>]) -> Vec<String> {
 }
 
 /// Returns the earliest start, and the latest end if all ends are known; absent for no host.
-pub(crate) fn span(hosts: &[HostFacts<'_>]) -> Option<(String, Option<String>)> {
-    let start = hosts.iter().map(|host| host.start_utc).min()?;
-    let ends: Option<Vec<&str>> = hosts.iter().map(|host| host.end_utc).collect();
-    let end = ends.and_then(|ends| ends.into_iter().max()).map(str::to_owned);
-    Some((start.to_owned(), end))
+pub(crate) fn span(hosts: &[&HostFacts]) -> Option<(String, Option<String>)> {
+    let start = hosts.iter().map(|host| &host.start_utc).min()?;
+    let ends: Option<Vec<&String>> = hosts.iter().map(|host| host.end_utc.as_ref()).collect();
+    let end = ends.and_then(|ends| ends.into_iter().max()).cloned();
+    Some((start.clone(), end))
 }
 
 /// Returns the number of hosts with several recordings.
-pub(crate) fn repeated(hosts: &[HostFacts<'_>]) -> usize {
+pub(crate) fn repeated(hosts: &[&HostFacts]) -> usize {
     let mut recordings = BTreeMap::<&str, usize>::new();
-    hosts.iter().for_each(|host| *recordings.entry(host.host).or_default() += 1);
+    hosts.iter().for_each(|host| *recordings.entry(&host.host).or_default() += 1);
     recordings.values().filter(|&&count| count > 1).count()
 }
 
@@ -135,26 +179,26 @@ mod tests {
 
     #[test]
     fn hosts_that_were_not_measured_at_once_and_injected_noise_are_noted() {
-        let host = |name: &'static str, start_utc, end_utc, injected| HostFacts {
-            host: name,
-            measured_by: "0.1.0",
-            model: "model",
-            kernel: "6.18",
+        let host = |name: &str, start: &str, end: Option<&str>, injected| HostFacts {
+            host: name.into(),
+            recording: String::new(),
+            measured_by: "0.1.0".into(),
+            model: "model".into(),
+            kernel: "6.18".into(),
             hypervisor: None,
-            method: "detours",
-            state: &RunState::Complete,
-            start_utc,
-            end_utc,
+            method: "detours".into(),
+            state: RunState::Complete,
+            start_utc: start.into(),
+            end_utc: end.map(str::to_owned),
             parallel: None,
             injected,
-            measured: true,
         };
-        let first = host("a", "2026-11-01T00:00:00Z", Some("2026-11-01T00:00:10Z"), false);
-        let together = host("b", "2026-11-01T00:00:09Z", Some("2026-11-01T00:00:19Z"), false);
-        let after = host("c", "2026-11-01T00:00:10Z", None, false);
-        let injected = HostFacts { injected: true, ..together };
+        let first = &host("a", "2026-11-01T00:00:00Z", Some("2026-11-01T00:00:10Z"), false);
+        let together = &host("b", "2026-11-01T00:00:09Z", Some("2026-11-01T00:00:19Z"), false);
+        let after = &host("c", "2026-11-01T00:00:10Z", None, false);
+        let injected = &HostFacts { injected: true, ..together.clone() };
         let on_b = || "noise was injected on b".to_owned();
-        let cases: [(&str, Vec<HostFacts<'_>>, Vec<String>); 5] = [
+        let cases: [(&str, Vec<&HostFacts>, Vec<String>); 5] = [
             ("at once", vec![first, together], vec![]),
             ("one after the other", vec![first, after], vec![NOT_AT_ONCE.into()]),
             ("injected", vec![first, injected], vec![on_b()]),

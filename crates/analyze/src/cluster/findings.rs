@@ -60,8 +60,9 @@ pub enum FindingKind {
 
 /// Returns all defects of these recordings. `left_out` are recordings that could not be read, and why.
 pub(super) fn findings(parts: &[HostSummary], left_out: &[(String, String)]) -> Vec<Finding> {
-    let facts: Vec<HostFacts<'_>> = parts.iter().map(HostSummary::facts).collect();
-    let mut found = findings_of_runs(&facts, left_out);
+    let facts: Vec<&HostFacts> = parts.iter().map(|part| &part.facts).collect();
+    let idle = hosts(parts.iter().filter(|part| !part.is_measured()));
+    let mut found = findings_of_runs(&facts, idle, left_out);
     found.extend(doubtful(
         parts.iter().flat_map(|part| part.doubts.iter().map(|doubt| (&*part.host, doubt))),
     ));
@@ -71,9 +72,10 @@ pub(super) fn findings(parts: &[HostSummary], left_out: &[(String, String)]) -> 
     found
 }
 
-/// Returns the defects that the facts of the runs show.
+/// Returns the defects that the facts of the runs show. Nothing was measured on the hosts `idle`.
 pub(crate) fn findings_of_runs(
-    parts: &[HostFacts<'_>],
+    parts: &[&HostFacts],
+    idle: Vec<String>,
     left_out: &[(String, String)],
 ) -> Vec<Finding> {
     let mut found = vec![];
@@ -83,17 +85,17 @@ pub(crate) fn findings_of_runs(
         hosts: vec![recording.clone()],
         text: format!("{recording} is left out: {why}"),
     }));
-    found.extend(ended(parts));
+    found.extend(ended(parts, idle));
     found.extend(differing(parts));
     found
 }
 
 /// Finds hosts and ranks of the job without a recording.
-fn missing(parts: &[HostFacts<'_>]) -> Option<Finding> {
-    let jobs = || parts.iter().filter_map(|part| part.parallel);
+fn missing(parts: &[&HostFacts]) -> Option<Finding> {
+    let jobs = || parts.iter().filter_map(|part| part.parallel.as_ref());
     let asked = jobs().map(|job| job.hosts).max()? as usize;
     let here: BTreeSet<&str> =
-        parts.iter().filter(|part| part.parallel.is_some()).map(|part| part.host).collect();
+        parts.iter().filter(|part| part.parallel.is_some()).map(|part| &*part.host).collect();
     if here.len() >= asked {
         return None;
     }
@@ -122,19 +124,20 @@ fn missing(parts: &[HostFacts<'_>]) -> Option<Finding> {
 }
 
 /// Finds runs that did not end normally.
-fn ended(parts: &[HostFacts<'_>]) -> Vec<Finding> {
+fn ended(parts: &[&HostFacts], idle: Vec<String>) -> Vec<Finding> {
     let mut found = vec![];
-    let idle = |part: &&HostFacts<'_>| !part.measured;
-    found.extend(about(FindingKind::NothingMeasured, names(parts.iter().filter(idle)), |hosts| {
+    found.extend(about(FindingKind::NothingMeasured, idle, |hosts| {
         format!("nothing was measured on {hosts}")
     }));
-    let cut_off = |part: &&HostFacts<'_>| *part.state == RunState::Running;
-    found.extend(about(FindingKind::CutOff, names(parts.iter().filter(cut_off)), |hosts| {
-        format!("cut off before the end, included as far as it was saved: {hosts}")
-    }));
-    let mut early: BTreeMap<&str, Vec<&HostFacts<'_>>> = BTreeMap::new();
+    let cut_off = |part: &&HostFacts| part.state == RunState::Running;
+    found.extend(about(
+        FindingKind::CutOff,
+        names(parts.iter().copied().filter(cut_off)),
+        |hosts| format!("cut off before the end, included as far as it was saved: {hosts}"),
+    ));
+    let mut early: BTreeMap<&str, Vec<&HostFacts>> = BTreeMap::new();
     for part in parts {
-        if let RunState::Interrupted(why) = part.state {
+        if let RunState::Interrupted(why) = &part.state {
             early.entry(why).or_default().push(part);
         }
     }
@@ -147,20 +150,15 @@ fn ended(parts: &[HostFacts<'_>]) -> Vec<Finding> {
 }
 
 /// Finds properties that should be the same on all hosts.
-fn differing(parts: &[HostFacts<'_>]) -> Vec<Finding> {
-    type Property<'a> = &'a dyn Fn(&HostFacts<'_>) -> String;
+fn differing(parts: &[&HostFacts]) -> Vec<Finding> {
+    type Property<'a> = &'a dyn Fn(&HostFacts) -> String;
     let rows: [(FindingKind, &str, Property<'_>, &str); 3] = [
-        (
-            FindingKind::Methods,
-            "methods",
-            &|part| part.method.to_owned(),
-            "merge hosts of one method",
-        ),
+        (FindingKind::Methods, "methods", &|part| part.method.clone(), "merge hosts of one method"),
         (FindingKind::Jobs, "jobs", &job_in_words, "merge the hosts of one job"),
         (
             FindingKind::Versions,
             "versions of anechoic",
-            &|part| part.measured_by.to_owned(),
+            &|part| part.measured_by.clone(),
             "measure all hosts with one version",
         ),
     ];
@@ -172,23 +170,23 @@ fn differing(parts: &[HostFacts<'_>]) -> Vec<Finding> {
 }
 
 /// Returns the parallel job of a recording in words.
-fn job_in_words(part: &HostFacts<'_>) -> String {
-    let Some(job) = part.parallel else { return "no job".into() };
+fn job_in_words(part: &HostFacts) -> String {
+    let Some(job) = &part.parallel else { return "no job".into() };
     let hosts = if job.hosts == 1 { "host" } else { "hosts" };
     let id = job.job.as_ref().map_or(String::new(), |id| format!(" (job {id})"));
     format!("{} ranks on {} {hosts} through {}{id}", job.ranks, job.hosts, job.through)
 }
 
 fn difference(
-    parts: &[HostFacts<'_>],
+    parts: &[&HostFacts],
     kind: FindingKind,
     what: &str,
-    property: &dyn Fn(&HostFacts<'_>) -> String,
+    property: &dyn Fn(&HostFacts) -> String,
     remedy: &str,
 ) -> Option<Finding> {
     let mut values: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for part in parts {
-        values.entry(property(part)).or_default().insert(part.host);
+        values.entry(property(part)).or_default().insert(&part.host);
     }
     if values.len() < 2 {
         return None;
@@ -292,8 +290,8 @@ fn hosts<'a>(parts: impl Iterator<Item = &'a HostSummary>) -> Vec<String> {
 }
 
 /// Returns the same for the facts of recordings.
-fn names<'a>(parts: impl Iterator<Item = &'a HostFacts<'a>>) -> Vec<String> {
-    sorted(parts.map(|part| part.host))
+fn names<'a>(parts: impl Iterator<Item = &'a HostFacts>) -> Vec<String> {
+    sorted(parts.map(|part| &*part.host))
 }
 
 /// Returns a defect of these hosts; none if there are none.

@@ -1,7 +1,7 @@
 //! The summary of one host, which stays small whatever the length of its run.
 
 use super::counts::LengthCounts;
-use super::facts::HostFacts;
+use super::facts::{HostFacts, has_facts};
 use super::together::{FirstCpus, first_cpus};
 use crate::competition::competition_of;
 use crate::coverage::{CounterReadings, LossSummary, losses};
@@ -17,8 +17,6 @@ use crate::sources::{SourceRow, SourcesBuilder};
 use crate::stats::Interval;
 use crate::summary::source_rows;
 use crate::suspects::suspects;
-use anechoic_recording::parallel::Parallel;
-use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, Recording, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,35 +34,14 @@ pub(crate) const OTHERS: &str = "others";
 /// The summary of one host's recording: some kilobytes for the histogram, and a fixed size for each CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostSummary {
-    /// Name of the host: from its directory (`host=NAME`), else from the job, else from the machine.
-    pub host: String,
-    /// Path of the recording, as given.
-    pub recording: String,
-    /// Version of anechoic that measured.
-    pub measured_by: String,
-    /// CPU model name.
-    pub model: String,
-    /// Kernel release and version.
-    pub kernel: String,
-    /// Name of the hypervisor, if there is one.
-    pub hypervisor: Option<String>,
-    /// Method of measurement: `detours`, or the method of the series.
-    pub method: String,
-    /// How the run ended.
-    pub state: RunState,
-    /// Start, RFC 3339 in UTC.
-    pub start_utc: String,
-    /// End, RFC 3339 in UTC; absent if the run was cut off.
-    pub end_utc: Option<String>,
+    /// Facts of its run.
+    #[serde(flatten)]
+    pub facts: HostFacts,
     /// Threshold: longer gaps count as detours.
     pub threshold_ns: u64,
-    /// Whether noise was injected during the run.
-    pub injected: bool,
     /// What the run knew that makes its noise doubtful.
     #[serde(default)]
     pub doubts: Vec<Doubt>,
-    /// Parallel job that it took part in; absent if there was none.
-    pub parallel: Option<Parallel>,
     /// Settings that affect noise, by name: kernel, kernel parameters, governor and the like.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
@@ -130,6 +107,8 @@ pub struct HostSource {
     pub cpus: u64,
 }
 
+has_facts!(HostSummary);
+
 impl HostSummary {
     /// Summarises a recording. It reads detours twice and other tables once, one row group of each CPU at a time,
     /// because the time in which any CPU was interrupted needs the detours of all CPUs side by side.
@@ -171,20 +150,9 @@ impl HostSummary {
         let competition = competition_of(run, total.noise, rows.as_deref(), &suspects);
         let lost_ns = |sums: &DetoursBuilder| run.clock.ns(sums.lengths.sum_ticks());
         Ok(Self {
-            host: host_name(recording),
-            recording: recording.dir().display().to_string(),
-            measured_by: run.tool_version.clone(),
-            model: run.machine.model.clone(),
-            kernel: run.machine.kernel.clone(),
-            hypervisor: run.machine.hypervisor.clone(),
-            method: run.method.clone(),
-            state: run.state.clone(),
-            start_utc: run.start_utc.clone(),
-            end_utc: run.end_utc.clone(),
+            facts: HostFacts::from_recording(recording),
             threshold_ns: run.clock.ns(loops.threshold_ticks()),
-            injected: !run.injections.is_empty(),
             doubts: known_doubts(run, competition),
-            parallel: run.parallel.clone(),
             settings: settings(run),
             interval: total.interval,
             at_least: total.at_least,
@@ -206,22 +174,9 @@ impl HostSummary {
 }
 
 impl HostSummary {
-    /// Returns the facts of its run.
-    pub(crate) fn facts(&self) -> HostFacts<'_> {
-        HostFacts {
-            host: &self.host,
-            measured_by: &self.measured_by,
-            model: &self.model,
-            kernel: &self.kernel,
-            hypervisor: self.hypervisor.as_deref(),
-            method: &self.method,
-            state: &self.state,
-            start_utc: &self.start_utc,
-            end_utc: self.end_utc.as_deref(),
-            parallel: self.parallel.as_ref(),
-            injected: self.injected,
-            measured: self.cpus.iter().any(|cpu| cpu.wall_ns > 0),
-        }
+    /// Returns whether anything was measured.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.cpus.iter().any(|cpu| cpu.wall_ns > 0)
     }
 }
 
@@ -329,6 +284,7 @@ impl HostSource {
 mod tests {
     use super::*;
     use anechoic_lab::builders::{clock, run};
+    use anechoic_recording::parallel::Parallel;
 
     #[test]
     fn what_a_host_is_called() {

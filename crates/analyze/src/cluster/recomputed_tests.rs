@@ -4,6 +4,7 @@ use super::counts::LengthCounts;
 use super::host::{HostCpu, HostSource, HostSummary};
 use super::together::{AnyAway, FirstCpus};
 use super::{Cluster, ClusterBuilder};
+use crate::cluster::facts::HostFacts;
 use crate::stats::Interval;
 use anechoic_recording::run::RunState;
 use rand::RngExt;
@@ -59,20 +60,22 @@ fn recording(host: usize, number: usize, random: &mut Pcg64Mcg) -> HostSummary {
     };
     let second = 10 * number;
     HostSummary {
-        host: format!("node{host}"),
-        recording: format!("node{host}/{number}"),
-        measured_by: "0.1.0".into(),
-        model: "model".into(),
-        kernel: "6.18".into(),
-        hypervisor: None,
-        method: "detours".into(),
-        state: RunState::Complete,
-        start_utc: format!("2026-11-01T00:00:{second:02}.{host:06}Z"),
-        end_utc: Some(format!("2026-11-01T00:00:{:02}.{host:06}Z", second + 9)),
+        facts: HostFacts {
+            host: format!("node{host}"),
+            recording: format!("node{host}/{number}"),
+            measured_by: "0.1.0".into(),
+            model: "model".into(),
+            kernel: "6.18".into(),
+            hypervisor: None,
+            method: "detours".into(),
+            state: RunState::Complete,
+            start_utc: format!("2026-11-01T00:00:{second:02}.{host:06}Z"),
+            end_utc: Some(format!("2026-11-01T00:00:{:02}.{host:06}Z", second + 9)),
+            parallel: None,
+            injected: false,
+        },
         threshold_ns: 100 + host as u64,
-        injected: false,
         doubts: vec![],
-        parallel: None,
         settings: BTreeMap::new(),
         interval: Some(Interval { low: 0.01, high: 0.9 }),
         at_least: None,

@@ -1,16 +1,15 @@
 //! The samples of one host, summarised: a fixed size for each series, and one histogram for each experiment.
 
 use crate::blocks::CARRIERS_OF_BLOCKS;
-use crate::cluster::facts::HostFacts;
-use crate::cluster::{LengthCounts, host_name};
+use crate::cluster::LengthCounts;
+use crate::cluster::facts::{HostFacts, has_facts};
 use crate::lengths::LengthsBuilder;
 use crate::samples::cells::{Cell, Cells, value_at};
 use crate::samples::moments::Moments;
 use crate::samples::values::Scale;
 use crate::samples::{Fixed, visit};
 use crate::stats::{Bounds, Interval, Spread};
-use anechoic_recording::parallel::Parallel;
-use anechoic_recording::run::{Outcome, RunState};
+use anechoic_recording::run::Outcome;
 use anechoic_recording::{Policy, Problem, Recording, Run, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,30 +25,9 @@ const WIDEST: f64 = 10.0;
 /// The samples of one host's recording.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostSamples {
-    /// Name of the host: from its directory (`host=NAME`), else from the job, else from the machine.
-    pub host: String,
-    /// Path of the recording, as given.
-    pub recording: String,
-    /// Version of anechoic that measured.
-    pub measured_by: String,
-    /// CPU model name.
-    pub model: String,
-    /// Kernel release and version.
-    pub kernel: String,
-    /// Name of the hypervisor, if there is one.
-    pub hypervisor: Option<String>,
-    /// Method of measurement.
-    pub method: String,
-    /// How the run ended.
-    pub state: RunState,
-    /// Start, RFC 3339 in UTC.
-    pub start_utc: String,
-    /// End, RFC 3339 in UTC; absent if the run was cut off.
-    pub end_utc: Option<String>,
-    /// Parallel job that it took part in; absent if there was none.
-    pub parallel: Option<Parallel>,
-    /// Whether noise was injected during the run.
-    pub injected: bool,
+    /// Facts of its run.
+    #[serde(flatten)]
+    pub facts: HostFacts,
     /// Its series with samples, by number.
     pub series: Vec<CpuSeries>,
     /// Its series without any sample that can be used.
@@ -155,6 +133,8 @@ impl CpuSeries {
     }
 }
 
+has_facts!(HostSamples);
+
 impl HostSamples {
     /// Summarises a recording. It reads the samples once, in bounded memory.
     ///
@@ -193,40 +173,16 @@ impl HostSamples {
             lost: LengthCounts::in_ns(&lost),
         };
         Ok(Self {
-            host: host_name(recording),
-            recording: recording.dir().display().to_string(),
-            measured_by: run.tool_version.clone(),
-            model: run.machine.model.clone(),
-            kernel: run.machine.kernel.clone(),
-            hypervisor: run.machine.hypervisor.clone(),
-            method: run.method.clone(),
-            state: run.state.clone(),
-            start_utc: run.start_utc.clone(),
-            end_utc: run.end_utc.clone(),
-            parallel: run.parallel.clone(),
-            injected: !run.injections.is_empty(),
+            facts: HostFacts::from_recording(recording),
             without: without.collect(),
             series: found.into_iter().flatten().collect(),
             lost: lost.into_iter().map(counts).collect(),
         })
     }
 
-    /// Returns the facts of its run.
-    pub(crate) fn facts(&self) -> HostFacts<'_> {
-        HostFacts {
-            host: &self.host,
-            measured_by: &self.measured_by,
-            model: &self.model,
-            kernel: &self.kernel,
-            hypervisor: self.hypervisor.as_deref(),
-            method: &self.method,
-            state: &self.state,
-            start_utc: &self.start_utc,
-            end_utc: self.end_utc.as_deref(),
-            parallel: self.parallel.as_ref(),
-            injected: self.injected,
-            measured: !self.series.is_empty(),
-        }
+    /// Returns whether anything was measured.
+    pub(crate) fn is_measured(&self) -> bool {
+        !self.series.is_empty()
     }
 }
 

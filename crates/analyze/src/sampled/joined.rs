@@ -144,10 +144,10 @@ pub fn join(
     hosts.sort_by(|a, b| {
         (&a.host, &a.start_utc, &a.recording).cmp(&(&b.host, &b.start_utc, &b.recording))
     });
-    let facts: Vec<HostFacts<'_>> = hosts.iter().map(HostSamples::facts).collect();
+    let facts: Vec<&HostFacts> = hosts.iter().map(|host| &host.facts).collect();
     let (start_utc, end_utc) = span(&facts).ok_or_else(no_host)?;
     for (two, facts) in hosts.windows(2).zip(facts.windows(2)) {
-        if facts[0].host == facts[1].host && overlap(&facts[0], &facts[1]) {
+        if facts[0].host == facts[1].host && overlap(facts[0], facts[1]) {
             return Err(measured_twice(&two[0].host, &two[0].recording, &two[1].recording));
         }
     }
@@ -157,7 +157,8 @@ pub fn join(
             experiments.push(&series.experiment);
         }
     }
-    let mut findings = findings_of_runs(&facts, left_out);
+    let idle = hosts.iter().filter(|host| !host.is_measured()).map(|host| &*host.host);
+    let mut findings = findings_of_runs(&facts, sorted(idle), left_out);
     findings.extend(findings_of_samples(&hosts));
     let mut all_notes = notes(&facts);
     if repeated(&facts) > 0 {
@@ -167,7 +168,7 @@ pub fn join(
     }
     Ok(SampledHosts {
         summarized_by: env!("CARGO_PKG_VERSION").into(),
-        methods: sorted(facts.iter().map(|host| host.method)),
+        methods: sorted(facts.iter().map(|host| &*host.method)),
         start_utc,
         end_utc,
         job: job(&facts),

@@ -2,34 +2,20 @@
 
 use super::kind::Kind;
 use super::{PARTS, latency, part_of_block, rows};
-use crate::cluster::facts::HostFacts;
-use crate::cluster::{LengthCounts, host_name};
+use crate::cluster::LengthCounts;
+use crate::cluster::facts::{HostFacts, has_facts};
 use crate::folded::folded;
 use crate::known::{Doubt, known_doubts};
 use crate::lengths::LengthsBuilder;
 use crate::samples::visit;
-use anechoic_recording::parallel::Parallel;
-use anechoic_recording::run::RunState;
 use anechoic_recording::{Activity, Policy, Problem, Recording, Sample};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The wake-ups of one host's recording, of which events were recorded where any were.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostWakeups {
-    /// Name of the host: from its directory (`host=NAME`), else from the job, else from the machine.
-    pub host: String,
-    /// Path of the recording, as given.
-    pub recording: String,
-    pub(super) measured_by: String,
-    pub(super) model: String,
-    pub(super) kernel: String,
-    pub(super) hypervisor: Option<String>,
-    pub(super) method: String,
-    pub(super) state: RunState,
-    pub(super) start_utc: String,
-    pub(super) end_utc: Option<String>,
-    pub(super) parallel: Option<Parallel>,
-    pub(super) injected: bool,
+    /// Facts of its run.
+    pub facts: HostFacts,
     pub(super) policy: Policy,
     /// A wake-up that took longer counts as late, in ns; absent if the run was killed before its first sample.
     pub(super) late_ns: Option<u64>,
@@ -74,6 +60,8 @@ struct Adding {
     latencies: LengthsBuilder,
 }
 
+has_facts!(HostWakeups);
+
 impl HostWakeups {
     /// Summarises a recording of wake-ups, in bounded memory.
     ///
@@ -88,18 +76,7 @@ impl HostWakeups {
             None => None,
         };
         Ok(Self {
-            host: host_name(recording),
-            recording: recording.dir().display().to_string(),
-            measured_by: run.tool_version.clone(),
-            model: run.machine.model.clone(),
-            kernel: run.machine.kernel.clone(),
-            hypervisor: run.machine.hypervisor.clone(),
-            method: run.method.clone(),
-            state: run.state.clone(),
-            start_utc: run.start_utc.clone(),
-            end_utc: run.end_utc.clone(),
-            parallel: run.parallel.clone(),
-            injected: !run.injections.is_empty(),
+            facts: HostFacts::from_recording(recording),
             policy: run.policy.clone(),
             late_ns: sleep.map(|sleep| sleep.late_ns),
             doubts: known_doubts(run, None),
@@ -108,22 +85,9 @@ impl HostWakeups {
         })
     }
 
-    /// Returns the facts of its run.
-    pub(super) fn facts(&self) -> HostFacts<'_> {
-        HostFacts {
-            host: &self.host,
-            measured_by: &self.measured_by,
-            model: &self.model,
-            kernel: &self.kernel,
-            hypervisor: self.hypervisor.as_deref(),
-            method: &self.method,
-            state: &self.state,
-            start_utc: &self.start_utc,
-            end_utc: self.end_utc.as_deref(),
-            parallel: self.parallel.as_ref(),
-            injected: self.injected,
-            measured: self.kinds.iter().any(|kind| kind.samples > 0),
-        }
+    /// Returns whether anything was measured.
+    pub(super) fn is_measured(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.samples > 0)
     }
 }
 

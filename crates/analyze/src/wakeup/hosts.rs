@@ -144,14 +144,15 @@ pub fn join(
     parts.sort_by(|a, b| {
         (&a.host, &a.start_utc, &a.recording).cmp(&(&b.host, &b.start_utc, &b.recording))
     });
-    let facts: Vec<HostFacts<'_>> = parts.iter().map(HostWakeups::facts).collect();
+    let facts: Vec<&HostFacts> = parts.iter().map(|part| &part.facts).collect();
     let (start_utc, end_utc) = span(&facts).ok_or_else(no_host)?;
     refuse_copies(&parts, &facts)?;
     let late_ns = limit(&parts)?;
     let kinds: BTreeSet<Kind> =
         parts.iter().flat_map(|part| part.kinds.iter().map(|on_host| on_host.kind)).collect();
     let policies = sorted(parts.iter().map(|part| part.policy.as_str()));
-    let mut findings = findings_of_runs(&facts, left_out);
+    let idle = parts.iter().filter(|part| !part.is_measured()).map(|part| &*part.host);
+    let mut findings = findings_of_runs(&facts, sorted(idle), left_out);
     findings.extend(doubtful(
         parts.iter().flat_map(|part| part.doubts.iter().map(|doubt| (&*part.host, doubt))),
     ));
@@ -203,10 +204,10 @@ fn limit(parts: &[HostWakeups]) -> Result<Option<u64>, Problem> {
 }
 
 /// Refuses a host that was measured twice at the same time, and one recording under two names.
-fn refuse_copies(parts: &[HostWakeups], facts: &[HostFacts<'_>]) -> Result<(), Problem> {
+fn refuse_copies(parts: &[HostWakeups], facts: &[&HostFacts]) -> Result<(), Problem> {
     for (at, one) in parts.iter().enumerate() {
         for (before, other) in parts[..at].iter().enumerate() {
-            if one.host == other.host && overlap(&facts[before], &facts[at]) {
+            if one.host == other.host && overlap(facts[before], facts[at]) {
                 return Err(measured_twice(&one.host, &other.recording, &one.recording));
             }
             let times = |part: &HostWakeups| (part.start_utc.clone(), part.end_utc.clone());

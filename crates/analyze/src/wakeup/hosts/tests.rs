@@ -31,18 +31,20 @@ fn host(number: usize, late: Vec<f64>) -> HostWakeups {
         latencies: LengthCounts::default(),
     };
     HostWakeups {
-        host: format!("n{number:03}"),
-        recording: String::new(),
-        measured_by: String::new(),
-        model: "m".into(),
-        kernel: String::new(),
-        hypervisor: None,
-        method: "wakeup".into(),
-        state: RunState::Complete,
-        start_utc: String::new(),
-        end_utc: None,
-        parallel: None,
-        injected: false,
+        facts: HostFacts {
+            host: format!("n{number:03}"),
+            recording: String::new(),
+            measured_by: String::new(),
+            model: "m".into(),
+            kernel: String::new(),
+            hypervisor: None,
+            method: "wakeup".into(),
+            state: RunState::Complete,
+            start_utc: String::new(),
+            end_utc: None,
+            parallel: None,
+            injected: false,
+        },
         policy: Policy::fifo(80),
         late_ns: Some(100_000),
         doubts: vec![],
@@ -142,7 +144,7 @@ fn the_latencies_of_each_host_and_of_all_are_those_that_were_recorded() {
         });
         let recording = record(&place.path().join(format!("host={name}")), &blocks);
         let mut part = HostWakeups::from_recording(&recording).expect("read");
-        part.start_utc += name; // two recordings at one time with one length are no copies
+        part.facts.start_utc += name; // two recordings at one time with one length are no copies
         assert_eq!(part.kinds[0].cpus, 2);
         parts.push(part);
         all.extend(here);
@@ -165,7 +167,10 @@ fn the_latencies_of_each_host_and_of_all_are_those_that_were_recorded() {
 #[test]
 fn what_does_not_fit_together_is_refused_or_noted() {
     let quiet = |number: usize| host(number, vec![0.0; PARTS_OF_RUN]);
-    let at = |start: &str, part: HostWakeups| HostWakeups { start_utc: start.into(), ..part };
+    let at = |start: &str, mut part: HostWakeups| {
+        part.facts.start_utc = start.into();
+        part
+    };
     let twice = join(vec![at("t", quiet(1)), at("t", quiet(1))], &[]).expect_err("the same host");
     assert!(twice.why.contains("both claim to be host n001"), "{twice}");
     let copies = join(vec![at("t", quiet(1)), at("t", quiet(2))], &[]).expect_err("copies");
@@ -187,7 +192,7 @@ fn host_of_kinds(number: usize, kinds: &[Kind]) -> HostWakeups {
     let mut part = host(number, vec![1.0]);
     let made = kinds.iter().map(|kind| KindOnHost { kind: *kind, ..part.kinds[0].clone() });
     part.kinds = made.collect();
-    HostWakeups { start_utc: format!("t{number}"), ..part }
+    HostWakeups { facts: HostFacts { start_utc: format!("t{number}"), ..part.facts }, ..part }
 }
 
 fn shallow() -> Kind {
@@ -271,7 +276,10 @@ fn the_kinds_of_all_recordings_of_a_host_count() {
         let text = "not every kind of wake-up was measured";
         found.into_iter().find(|finding| finding.text.contains(text)).map(|one| one.hosts)
     };
-    let again = |part: HostWakeups| HostWakeups { host: "n001".into(), ..part };
+    let again = |mut part: HostWakeups| {
+        part.facts.host = "n001".into();
+        part
+    };
     let both = host_of_kinds(3, &[kind(), shallow()]);
     let split = vec![host_of_kinds(1, &[kind()]), again(host_of_kinds(2, &[shallow()]))];
     assert_eq!(fewer([split, vec![both.clone()]].concat()), None);
