@@ -20,10 +20,10 @@ mod why;
 
 pub use adding::ClusterBuilder;
 pub use counts::LengthCounts;
-pub use facts::HostFacts;
+pub use facts::{HOST_DIR, HostFacts, host_name};
 pub use findings::{Finding, FindingKind};
 pub(crate) use host::settings;
-pub use host::{HOST_DIR, HostCpu, HostSource, HostSummary, host_name};
+pub use host::{HostCpu, HostSource, HostSummary};
 pub use outliers::{ClassSpread, FEWEST, Outlier, Outliers};
 pub use together::{AnyAway, FirstCpus};
 pub use why::{Excess, HostDifference, NOISIER, OtherSetting};

@@ -1,13 +1,14 @@
 //! What is known of each recording of a host besides its results, and what that says of the data set.
 
-use super::{Job, Machines, host_name};
-use anechoic_recording::Recording;
+use super::{Job, Machines};
 use anechoic_recording::parallel::Parallel;
 use anechoic_recording::run::RunState;
+use anechoic_recording::{Recording, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// Largest number of hosts that a sentence names.
 pub(super) const NAMED: usize = 4;
@@ -15,6 +16,9 @@ pub(super) const NAMED: usize = 4;
 /// What follows where hosts were measured one after the other.
 const NOT_AT_ONCE: &str = "the recordings were not all made at the same time: hosts may differ because of when they were measured, and how \
     often several hosts are disturbed at once is not known; to compare hosts, measure them together (--rank-from-env)";
+
+/// Prefix of a host's directory in a data set, followed by its name.
+pub const HOST_DIR: &str = "host=";
 
 /// Facts of a recording of one host, which every summary of it has.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,6 +68,20 @@ impl HostFacts {
             injected: !run.injections.is_empty(),
         }
     }
+}
+
+/// Returns the name of a recording's host: from its directory (`host=NAME`) or the one above, from the job, or from the
+/// machine.
+#[must_use]
+pub fn host_name(recording: &Recording) -> String {
+    name_of(recording.dir(), recording.run())
+}
+
+fn name_of(dir: &Path, run: &Run) -> String {
+    let named = |dir: &Path| Some(dir.file_name()?.to_str()?.strip_prefix(HOST_DIR)?.to_owned());
+    let by_dir = || dir.ancestors().take(2).find_map(named).filter(|name| !name.is_empty());
+    let by_job = || run.parallel.as_ref().map(|job| job.host.clone());
+    by_dir().or_else(by_job).unwrap_or_else(|| run.machine.host.clone())
 }
 
 /// Makes the facts of a summary's host readable as its own.
@@ -176,6 +194,32 @@ pub(super) fn first(names: &[String], count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anechoic_lab::builders::{clock, run};
+
+    #[test]
+    fn what_a_host_is_called() {
+        let job = Parallel {
+            job: None,
+            through: "made up".into(),
+            ranks: 2,
+            hosts: 1,
+            host: "job".into(),
+            here: vec![],
+        };
+        let cases = [
+            ("by its directory", "data/host=a", Some(&job), "a"),
+            ("by the one above", "data/host=a/run-001", None, "a"),
+            ("not from further above", "host=a/b/c", None, "node17"),
+            ("by the job", "data/a", Some(&job), "job"),
+            ("by itself", "data/a", None, "node17"),
+            ("an empty name is none", "data/host=", None, "node17"),
+            ("nowhere", "", None, "node17"),
+        ];
+        for (name, dir, parallel, expected) in cases {
+            let run = Run { parallel: parallel.cloned(), ..run("detours", clock(1), vec![]) };
+            assert_eq!(name_of(Path::new(dir), &run), expected, "case: {name}");
+        }
+    }
 
     #[test]
     fn hosts_that_were_not_measured_at_once_and_injected_noise_are_noted() {

@@ -22,10 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
-/// Prefix of a host's directory in a data set, followed by its name.
-pub const HOST_DIR: &str = "host=";
 /// Largest number of sources reported by name; the smallest of more are merged as [`OTHERS`].
 pub(crate) const MOST_SOURCES: usize = 200;
 /// Identifier of the merged sources.
@@ -180,13 +177,6 @@ impl HostSummary {
     }
 }
 
-/// Returns the name of a recording's host: from its directory (`host=NAME`) or the one above, from the job, or from the
-/// machine.
-#[must_use]
-pub fn host_name(recording: &Recording) -> String {
-    name_of(recording.dir(), recording.run())
-}
-
 /// Returns what of the machine affects noise and may differ between hosts, as text.
 pub(crate) fn settings(run: &Run) -> BTreeMap<String, String> {
     let machine = &run.machine;
@@ -226,13 +216,6 @@ fn host_cpu(cpu: CpuNoise, lost_ns: u64, blocks: Vec<u64>) -> HostCpu {
         lost_detours: cpu.lost_detours,
         blocks,
     }
-}
-
-fn name_of(dir: &Path, run: &Run) -> String {
-    let named = |dir: &Path| Some(dir.file_name()?.to_str()?.strip_prefix(HOST_DIR)?.to_owned());
-    let by_dir = || dir.ancestors().take(2).find_map(named).filter(|name| !name.is_empty());
-    let by_job = || run.parallel.as_ref().map(|job| job.host.clone());
-    by_dir().or_else(by_job).unwrap_or_else(|| run.machine.host.clone())
 }
 
 /// Returns the sources by name, without the numbers of CPUs, as far as they fit, and the rest merged into one.
@@ -276,38 +259,6 @@ impl HostSource {
             max_ns: self.max_ns.max(other.max_ns),
             cpus: self.cpus.max(other.cpus),
             ..self
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use anechoic_lab::builders::{clock, run};
-    use anechoic_recording::parallel::Parallel;
-
-    #[test]
-    fn what_a_host_is_called() {
-        let job = Parallel {
-            job: None,
-            through: "made up".into(),
-            ranks: 2,
-            hosts: 1,
-            host: "job".into(),
-            here: vec![],
-        };
-        let cases = [
-            ("by its directory", "data/host=a", Some(&job), "a"),
-            ("by the one above", "data/host=a/run-001", None, "a"),
-            ("not from further above", "host=a/b/c", None, "node17"),
-            ("by the job", "data/a", Some(&job), "job"),
-            ("by itself", "data/a", None, "node17"),
-            ("an empty name is none", "data/host=", None, "node17"),
-            ("nowhere", "", None, "node17"),
-        ];
-        for (name, dir, parallel, expected) in cases {
-            let run = Run { parallel: parallel.cloned(), ..run("detours", clock(1), vec![]) };
-            assert_eq!(name_of(Path::new(dir), &run), expected, "case: {name}");
         }
     }
 }

@@ -2,11 +2,16 @@
 
 use crate::experiment::{Amount, Cell, Host, Pinning, Policy, Sample, Samples};
 use crate::kernel::{Kernel, kernels};
+use crate::timed::buffers::BUDGET;
 use anechoic_recording::options::{Answers, Choices, OptionRow, Value, cpu_list};
+use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{Problem, ProblemKind};
+use anechoic_system::machine::{Root, free_memory};
 use anechoic_system::memory_nodes;
 use std::time::Duration;
 
+/// Memory for gaps, samples and kernel events, in bytes.
+const BUFFERS: u64 = 2 * BUDGET as u64 + (48 << 20);
 /// Any number; 0 is refused later with a better message.
 pub(super) const COUNT: Value = Value::Count { least: 0, most: u64::MAX };
 /// The work kernels that need no workspace.
@@ -208,5 +213,41 @@ pub(super) fn leave_a_cpu(
             Err(ProblemKind::Usage.problem(why, remedy))
         }
         false => Ok(()),
+    }
+}
+
+/// Leaves out working sets that do not fit into the free memory beside `other` bytes, and states which.
+pub(super) fn fitting(
+    sizes: Vec<u64>,
+    other: u64,
+    node: Option<u32>,
+) -> Result<(Vec<u64>, Option<NotAvailable>), Problem> {
+    let root = Root::live();
+    let of_node = node.and_then(|node| memory_nodes::free(&root, node));
+    let anywhere = free_memory(&root);
+    let by_node = of_node.is_some_and(|node| anywhere.is_none_or(|all| node.bytes < all.bytes));
+    let free = if by_node { of_node } else { anywhere };
+    let Some(free) = free else { return Ok((sizes, None)) };
+    // The rest is for others.
+    let most = (free.bytes.saturating_sub(BUFFERS) / 4 * 3).saturating_sub(other);
+    let (fit, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(|&bytes| bytes <= most);
+    let place = match node.filter(|_| by_node) {
+        Some(node) => format!("on memory node {node}"),
+        None if free.by_cgroup => "in the control group of this process".to_owned(),
+        None => "in this machine".to_owned(),
+    };
+    let why = format!(
+        "only {} MiB of memory are free {place}, of which buffers and other kernels need {} MiB",
+        free.bytes >> 20,
+        (BUFFERS + other) >> 20
+    );
+    let remedy = "free memory, or raise the limit (memory.max; memory.limit_in_bytes in version 1 of control groups)";
+    match fit.last() {
+        None => Err(ProblemKind::Unavailable.problem(why, remedy)),
+        Some(&largest) if !large.is_empty() => {
+            let what = format!("working sets over {} KiB", largest >> 10);
+            Ok((fit, Some(NotAvailable { what, why, remedy: remedy.into() })))
+        }
+        Some(_) => Ok((fit, None)),
     }
 }

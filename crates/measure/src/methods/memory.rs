@@ -7,7 +7,6 @@ use crate::experiment::{
     Sample, Samples,
 };
 use crate::kernel::Kernel;
-use crate::timed::buffers::BUDGET;
 use anechoic_kernels::memory::{Line, Params};
 use anechoic_recording::machine::Machine;
 use anechoic_recording::memory::catalogue::{
@@ -21,15 +20,11 @@ use anechoic_recording::run::NotAvailable;
 use anechoic_recording::topology::Proximity;
 use anechoic_recording::{Problem, ProblemKind, methods};
 use anechoic_system::cpus;
-use anechoic_system::machine::{Root, free_memory};
-use anechoic_system::memory_nodes;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The smallest working set, in bytes.
 const SMALLEST: u64 = 4 << 10;
-/// Memory for gaps, samples and kernel events, in bytes.
-const BUFFERS: u64 = 2 * BUDGET as u64 + (48 << 20);
 /// How often each experiment of a user's function is measured, so that a change of the host is not taken for a delay.
 const OWN_BLOCKS: u32 = 6;
 /// Seed of the order of these experiments, the same in every run.
@@ -127,19 +122,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
         return Err(ProblemKind::Usage
             .problem("this method measures only one CPU", "name one, for example --cpus 1"));
     };
-    let named: BTreeSet<&str> =
-        answers.all::<Vec<&'static str>>("experiments").into_iter().flatten().collect();
-    let states = answers.all::<&str>("co-runner");
     let own = answers.given("work").map(Kernel::find).transpose()?;
-    let all = MEMORY_EXPERIMENTS.iter().filter(|experiment| {
-        let alone = experiment
-            .id
-            .strip_suffix(CO_RUNNER)
-            .map_or(&*experiment.id, |id| id.trim_end_matches('-'));
-        named.contains(alone)
-            && own.is_some() == (experiment.kernel == OWN)
-            && states.contains(if experiment.co_runner { &CO_RUNNER } else { &"idle" })
-    });
     let (caches, note) = data_caches(&host.machine, cpu);
     let quick = answers.flag("quick");
     let time = answers.one::<Duration>("point-time")?;
@@ -149,7 +132,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     let policy = frame::policy(answers.one("policy")?);
     let points = Points { cpu, policy, caches, time, quick };
     let (mut chosen, mut absent) = (Vec::new(), Vec::new());
-    for experiment in all {
+    for experiment in asked(answers, own.is_some()) {
         match points.chosen(experiment, &host.machine) {
             Ok(found) => chosen.push(found),
             Err(why) => absent.push(NotAvailable {
@@ -162,36 +145,12 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     }
     let memory_node = frame::memory_node(answers, host)?;
     let sizes = own.map_or_else(|| points.sizes(), |own| vec![own.workspace_bytes()]);
-    let (sizes, too_large) = fitting(sizes, other_bytes(&chosen), memory_node.node)?;
+    let (sizes, too_large) = frame::fitting(sizes, other_bytes(&chosen), memory_node.node)?;
     absent.extend(too_large);
     if chosen.is_empty() {
-        let (why, remedy) = match (absent.first(), own) {
-            (Some(absent), _) => (&*absent.why, "choose other experiments"),
-            (None, Some(_)) => (
-                "--work has no experiment of that name",
-                "choose from bandwidth-own-*, preemption-own-* and migration-own-*",
-            ),
-            (None, None) => (
-                "these experiments measure a function of your own",
-                "name it: --work ./FILE.so:FUNCTION",
-            ),
-        };
-        let kind = if absent.is_empty() { ProblemKind::Usage } else { ProblemKind::Unavailable };
-        return Err(kind.problem(why, remedy));
+        return Err(nothing_to_measure(absent.first(), own.is_some()));
     }
-    let kernels: BTreeSet<&str> = chosen.iter().map(|chosen| chosen.experiment.kernel).collect();
-    let mut cells = Vec::new();
-    // Experiments with the same kernel and working set follow each other, so that it is prepared once.
-    for &bytes in &sizes {
-        for &kernel in &kernels {
-            let alike = chosen.iter().filter(|chosen| chosen.experiment.kernel == kernel);
-            let kernel = match own {
-                Some(own) => own,
-                None => Kernel::on_memory(kernel, Params { bytes })?,
-            };
-            cells.extend(alike.map(|chosen| points.cell(chosen, kernel)));
-        }
-    }
+    let cells = points.cells(&chosen, &sizes, own)?;
     frame::leave_a_cpu(&cells, answers, host, "--policy fifo")?;
     Ok(Experiment {
         notes: [note, own.map_or_else(|| points.note_on_sizes(), |_| None), memory_node.note]
@@ -209,6 +168,40 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
         },
         ..Experiment::listed(METHOD.id, cells)
     })
+}
+
+/// Returns the experiments that were asked for: those of a user's own function, or all others.
+fn asked(answers: &Answers, own: bool) -> impl Iterator<Item = &'static MemoryExperiment> {
+    let named: BTreeSet<&str> =
+        answers.all::<Vec<&'static str>>("experiments").into_iter().flatten().collect();
+    let states = answers.all::<&str>("co-runner");
+    MEMORY_EXPERIMENTS.iter().filter(move |experiment| {
+        let alone = experiment
+            .id
+            .strip_suffix(CO_RUNNER)
+            .map_or(&*experiment.id, |id| id.trim_end_matches('-'));
+        named.contains(alone)
+            && own == (experiment.kernel == OWN)
+            && states.contains(if experiment.co_runner { &CO_RUNNER } else { &"idle" })
+    })
+}
+
+/// Returns why there is nothing to measure: the first experiment is absent, or none has such a name.
+fn nothing_to_measure(absent: Option<&NotAvailable>, own: bool) -> Problem {
+    let (why, remedy) = match (absent, own) {
+        (Some(absent), _) => {
+            return ProblemKind::Unavailable.problem(&*absent.why, "choose other experiments");
+        }
+        (None, true) => (
+            "--work has no experiment of that name",
+            "choose from bandwidth-own-*, preemption-own-* and migration-own-*",
+        ),
+        (None, false) => (
+            "these experiments measure a function of your own",
+            "name it: --work ./FILE.so:FUNCTION",
+        ),
+    };
+    ProblemKind::Usage.problem(why, remedy)
 }
 
 /// An experiment that this machine can do.
@@ -372,6 +365,30 @@ impl Points {
         })
     }
 
+    /// Returns the cells of all sizes. Experiments with the same kernel and working set follow each other, so that it is prepared
+    /// once.
+    fn cells(
+        &self,
+        chosen: &[Chosen],
+        sizes: &[u64],
+        own: Option<Kernel>,
+    ) -> Result<Vec<Cell>, Problem> {
+        let kernels: BTreeSet<&str> =
+            chosen.iter().map(|chosen| chosen.experiment.kernel).collect();
+        let mut cells = Vec::new();
+        for &bytes in sizes {
+            for &kernel in &kernels {
+                let alike = chosen.iter().filter(|chosen| chosen.experiment.kernel == kernel);
+                let kernel = match own {
+                    Some(own) => own,
+                    None => Kernel::on_memory(kernel, Params { bytes })?,
+                };
+                cells.extend(alike.map(|chosen| self.cell(chosen, kernel)));
+            }
+        }
+        Ok(cells)
+    }
+
     fn cell(&self, chosen: &Chosen, kernel: Kernel) -> Cell {
         let Chosen { experiment, between, co_runner } = chosen;
         let (least, most) = experiment.before.passes(kernel.workspace_bytes(), self.quick);
@@ -400,42 +417,6 @@ fn reports_shared_caches(machine: &Machine) -> bool {
 
 fn on_memory(id: &str, bytes: u64) -> Result<Kernel, String> {
     Kernel::on_memory(id, Params { bytes }).map_err(|error| error.to_string())
-}
-
-/// Leaves out working sets that do not fit into the free memory beside `other` bytes, and states which.
-pub(super) fn fitting(
-    sizes: Vec<u64>,
-    other: u64,
-    node: Option<u32>,
-) -> Result<(Vec<u64>, Option<NotAvailable>), Problem> {
-    let root = Root::live();
-    let of_node = node.and_then(|node| memory_nodes::free(&root, node));
-    let anywhere = free_memory(&root);
-    let by_node = of_node.is_some_and(|node| anywhere.is_none_or(|all| node.bytes < all.bytes));
-    let free = if by_node { of_node } else { anywhere };
-    let Some(free) = free else { return Ok((sizes, None)) };
-    // The rest is for others.
-    let most = (free.bytes.saturating_sub(BUFFERS) / 4 * 3).saturating_sub(other);
-    let (fit, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(|&bytes| bytes <= most);
-    let place = match node.filter(|_| by_node) {
-        Some(node) => format!("on memory node {node}"),
-        None if free.by_cgroup => "in the control group of this process".to_owned(),
-        None => "in this machine".to_owned(),
-    };
-    let why = format!(
-        "only {} MiB of memory are free {place}, of which buffers and other kernels need {} MiB",
-        free.bytes >> 20,
-        (BUFFERS + other) >> 20
-    );
-    let remedy = "free memory, or raise the limit (memory.max; memory.limit_in_bytes in version 1 of control groups)";
-    match fit.last() {
-        None => Err(ProblemKind::Unavailable.problem(why, remedy)),
-        Some(&largest) if !large.is_empty() => {
-            let what = format!("working sets over {} KiB", largest >> 10);
-            Ok((fit, Some(NotAvailable { what, why, remedy: remedy.into() })))
-        }
-        Some(_) => Ok((fit, None)),
-    }
 }
 
 #[cfg(test)]

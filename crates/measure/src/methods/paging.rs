@@ -1,6 +1,6 @@
 //! A matrix × vector down the columns, on pages of every size that the machine has (Radojković 2009).
 
-use super::memory::fitting;
+use super::frame::fitting;
 use super::{Method, frame};
 use crate::experiment::{
     Amount, Cell, Experiment, Host, OwnMemory, Pages, Pinning, Sample, Samples,

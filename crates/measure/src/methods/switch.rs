@@ -1,7 +1,7 @@
 //! The context-switch ring: processes or threads on one CPU pass a token, and each works on its own memory when it has it
 //! (`lat_ctx` of lmbench, McVoy & Staelin 1996).
 
-use super::memory::fitting;
+use super::frame::fitting;
 use super::{Method, frame};
 use crate::experiment::{
     Amount, Cell, Experiment, Host, Order, Pages, Pinning, Ring, Sample, Samples,

@@ -259,7 +259,7 @@ fn longer_runs_that_lose_more_are_not_explained_by_that() {
 #[test]
 fn what_is_lost_in_proportion_on_many_cpus_is_not_explained() {
     let mut random = Pcg64Mcg::seed_from_u64(6);
-    // With more scatter a larger part looks like delays: see the limits in docs/methods/program.md.
+    // With more scatter a larger part looks like delays: see the limits in docs/methods/variance.md.
     for (part, most) in [(0.2, 0.1), (0.64, 0.01), (1.0, 0.01)] {
         for count in [8, 10, 30, 200] {
             for scatter in [0.0, 0.01, most] {

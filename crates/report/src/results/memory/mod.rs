@@ -26,7 +26,7 @@ pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
     let mut screen = heading::begun(&found.run, &what(found));
     // A page begins with these.
     screen.in_terminal(|terminal| {
-        words::sentences(found).iter().for_each(|sentence| terminal.headline(sentence));
+        sentences(found).iter().for_each(|sentence| terminal.headline(sentence));
     });
     screen.section("where the caches end");
     match found.borders.is_empty() {
@@ -64,6 +64,11 @@ pub fn memory(found: &Memory, view: &View<'_>) -> Screen {
     }
     screen.path_and_more(view);
     screen.in_brief(view)
+}
+
+/// States what was found: of reads and writes, or of a user's own function.
+fn sentences(found: &Memory) -> Vec<String> {
+    found.own.as_ref().map_or_else(|| words::sentences(found), |own| own::sentences(found, own))
 }
 
 /// Describes the shaded table.

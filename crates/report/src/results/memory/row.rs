@@ -1,6 +1,6 @@
 //! The memory experiments: time per access to working sets of all sizes, and its noise.
 
-use super::words::sentences;
+use super::sentences;
 use crate::results::Input;
 use crate::results::described::{Grouping, Methods, Section};
 use crate::results::row::{Print, Row, samples_verdict};

@@ -77,9 +77,6 @@ pub(crate) fn regions(found: &Memory) -> [String; REGIONS] {
 
 /// States the time of random reads in each region, and what preemptions cost.
 pub(crate) fn sentences(found: &Memory) -> Vec<String> {
-    if let Some(own) = &found.own {
-        return super::own::sentences(found, own);
-    }
     let mut sentences = Vec::new();
     if let Some(reads) = found.experiment("bandwidth-read-random-warm") {
         let names = regions(found);
