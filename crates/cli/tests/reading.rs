@@ -98,7 +98,15 @@ fn the_newest_of_repeated_runs_is_read_with_the_others() {
     }
     let done = within(dir.path(), "summary");
     assert!(done.err.contains("reading set, the newest recording here"), "{}", done.err);
-    assert!(done.out.contains("run 1 of 2") && done.out.contains("run 2 of 2"), "{}", done.out);
+    let shown = |run: &str, text: &str| text.contains(&format!("run {run} of 2"));
+    assert!(!shown("1", &done.out) && shown("2", &done.out), "{}", done.out);
+    assert!(
+        done.out.contains("noise over 2 runs") && done.out.contains("`--all` each"),
+        "{}",
+        done.out
+    );
+    let all = within(dir.path(), "summary --all").out;
+    assert!(shown("1", &all) && shown("2", &all), "{all}");
 }
 
 #[test]
