@@ -61,6 +61,10 @@ fn not_watched(recording: &Recording) -> Problem {
             "its threads slept between wake-ups, so there is no lost time",
             "see `anechoic summary` for the wake-ups",
         ),
+        methods::MEMORY | methods::PAGING | methods::SWITCH => (
+            "its passes were timed as a whole, so the lost time is unknown",
+            "see `anechoic summary` for the passes",
+        ),
         _ => (
             "gaps inside its samples were not watched, so the lost time is unknown",
             "measure without --pure, or see `anechoic summary` for the samples",

@@ -43,6 +43,9 @@ pub struct Memory {
     /// The scheduling policy of the thread that preempts the measuring one; absent if there is none, or none of a higher
     /// priority.
     pub preemptor: Option<Policy>,
+    /// Number of passes whose work returned a wrong value.
+    #[serde(default)]
+    pub wrong: u64,
     /// Ticks that were subtracted from each sample: the mean cost of a counter read as samples end with it.
     pub read_ticks: u64,
     /// Sizes of the smallest pages of the working sets in bytes, as the kernel listed them.
@@ -158,6 +161,7 @@ impl Memory {
                 }
             }
             joined.preemptor = joined.preemptor.or_else(|| part.preemptor.clone());
+            joined.wrong = joined.wrong.saturating_add(part.wrong);
             joined.outliers.add(&part.outliers);
             joined.delays.extend(part.delays.iter().cloned());
             joined.page_bytes.extend(&part.page_bytes);
@@ -242,6 +246,7 @@ pub fn memory(recording: &Recording) -> Result<Memory, Problem> {
         tick_ns,
         quantum_ns: run.quantum_ns,
         preemptor: preemptor(run),
+        wrong: known.iter().map(|(_, outcome)| outcome.wrong).fold(0, u64::saturating_add),
         read_ticks,
         page_bytes,
         borders,

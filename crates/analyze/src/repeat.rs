@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 pub struct Repeat {
     /// Number of runs.
     pub runs: u64,
+    /// Number of further runs that ended early and are left out.
+    #[serde(default)]
+    pub ended_early: u64,
     /// Noise over all CPUs.
     pub noise: Spread,
     /// Noise of each CPU, over the runs that measured it.
@@ -80,6 +83,7 @@ pub fn summarize_many(summaries: &[Summary]) -> Option<Repeat> {
     }
     Some(Repeat {
         runs: summaries.len() as u64,
+        ended_early: 0,
         noise: Spread::from_values(&totals)?,
         cpus: by_cpu
             .into_iter()

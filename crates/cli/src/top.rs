@@ -21,7 +21,7 @@ use crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::{Session, SessionConfig, WakingArgs};
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -84,8 +84,8 @@ const EXAMPLES: &str = "Examples:
   sudo anechoic top --pid 4711          what interrupts that process, and its children
   sudo anechoic top --wakeup --late 50us  how late timers wake threads, and what makes them later than 50 µs
 
-Up to an hour of measurement is held in a hidden directory, until s saves it or top ends. With --keep
-it is held in memory.";
+Up to an hour of measurement is held in a hidden directory, until s saves it or top ends; with --keep
+the last part is held in memory.";
 
 /// Timeout for reading an event that `poll` reported. The library spins for the last millisecond of a longer
 /// wait.
@@ -135,28 +135,43 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Problem> {
         shown?; // after a signal, an error only means that the terminal is gone
     }
     let kept = ended?;
-    let stopped = stopped(&kept)?;
+    // What was measured after the last screen is in the recording alone; what a key saved is only a part.
+    let whole = |last: &&PathBuf| args.output.is_some() || is_stopped(last);
+    let found = kept.last().filter(whole).map(|last| result(last)).transpose()?;
+    let code = found.as_ref().map_or(0, |(_, code)| *code);
+    let mut last_lines = found.map_or_else(|| app.farewell(), |(sentence, _)| sentence);
+    for dir in &kept {
+        last_lines.push_str(&format!(
+            "\nrecording: {0} (show it: anechoic summary {0})",
+            anechoic_report::shown(dir)
+        ));
+    }
     // Fails if the terminal is gone.
-    let mut out = std::io::stdout();
-    let _ = stopped.iter().try_for_each(|(sentence, _)| writeln!(out, "{sentence}"));
-    let _ = writeln!(out, "{}", app.farewell(&kept));
-    Ok(stopped.map_or(0, |(_, code)| code).into())
+    let _ = writeln!(std::io::stdout(), "{last_lines}");
+    Ok(code.into())
 }
 
-/// Returns what ended the measurement and the exit code for it, if a condition did.
-fn stopped(kept: &[PathBuf]) -> Result<Option<(String, u8)>, Problem> {
-    let Some(last) = kept.last() else { return Ok(None) };
-    let recording = Recording::open(last)?;
-    if recording.run().stop_on.as_ref().is_none_or(|stop| stop.met.is_none()) {
-        return Ok(None);
-    }
+/// Returns whether a condition ended the recording.
+fn is_stopped(dir: &Path) -> bool {
+    let recording = Recording::open(dir).ok();
+    recording.is_some_and(|it| it.run().stop_on.as_ref().is_some_and(|stop| stop.met.is_some()))
+}
+
+/// Returns the first sentence of a recording's result, and the exit code if a condition ended it.
+fn result(kept: &Path) -> Result<(String, u8), Problem> {
+    let recording = Recording::open(kept)?;
+    let is_met = recording.run().stop_on.as_ref().is_some_and(|stop| stop.met.is_some());
     let row: &dyn AnyRow =
         if recording.run().method == methods::WAKEUP { &WAKEUP } else { &SUMMARY };
     let found = row.compute(&Input::from_recordings(&[&recording]))?;
     let sentence = found.headline().into_iter().next().unwrap_or_default();
     let is_exceeded = recording.run().stop_on.as_ref().is_some_and(Stop::exceeded);
-    let code = if is_exceeded { exit::FAILED } else { exit::summary_code(&found) };
-    Ok(Some((sentence, code)))
+    let code = match (is_met, is_exceeded) {
+        (_, true) => exit::FAILED,
+        (true, false) => exit::summary_code(&found),
+        (false, false) => 0,
+    };
+    Ok((sentence, code))
 }
 
 fn config(args: &TopArgs) -> Result<SessionConfig, Problem> {

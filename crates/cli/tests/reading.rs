@@ -107,6 +107,15 @@ fn the_newest_of_repeated_runs_is_read_with_the_others() {
     );
     let all = within(dir.path(), "summary --all").out;
     assert!(shown("1", &all) && shown("2", &all), "{all}");
+    // A run that was cut short is no value of the same kind.
+    let last = dir.path().join("set/run-002/run.json");
+    let json = std::fs::read_to_string(&last).expect("it has one");
+    let cut =
+        json.replace("\"state\": \"complete\"", "\"state\": {\"interrupted\": \"by a signal\"}");
+    std::fs::write(&last, cut).expect("written");
+    let done = within(dir.path(), "summary");
+    let common = ["noise over 1 run (", "1 run that ended early is left out"];
+    assert!(common.iter().all(|text| done.out.contains(text)), "{} {}", done.out, done.err);
 }
 
 #[test]

@@ -76,6 +76,7 @@ fn made() -> Memory {
     };
     Memory {
         own: None,
+        wrong: 0,
         run: facts(),
         cpu: Some(1),
         tick_ns: 0.5,
@@ -133,6 +134,12 @@ fn the_screen_states_what_was_found() {
     ] {
         assert!(text.contains(sentence), "{sentence}:\n{text}");
     }
+    assert!(!text.contains("wrong value"), "{text}");
+    let wrong = words(&anechoic_report::memory(&Memory { wrong: 2, ..made() }, &view), &view);
+    assert!(
+        wrong.contains("2 passes returned a wrong value: do not trust this machine"),
+        "{wrong}"
+    );
     let hidden = Memory { borders: vec![], ..made() };
     let text = words(&anechoic_report::memory(&hidden, &view), &view);
     assert!(text.contains("does not report its caches") && text.contains("(all sizes)"), "{text}");
@@ -159,15 +166,17 @@ fn a_users_function_is_shown_by_what_lengthens_a_call() {
     let write = calls("preemption-own-write-long", Some((5_000.0, 1_000.0)));
     let text = shown(vec![warm.clone(), sleep.clone(), write]);
     for sentence in [
-        "A call of ./k.so:step takes 20 µs with warm caches. 1 of 2 experiments lengthen it beyond doubt, most of all \
-         a preemption that writes memory: by 5.0 µs (4.0–6.0 µs), 25.0 % of the call.",
-        "a workspace of 27.0 KiB",
+        "A call of ./k.so:step takes 20 µs with warm caches. 1 of 2 experiments lengthens it beyond doubt, most of all \
+         a preemption that writes memory: by 5.0 µs (4.0–6.0 µs), 1.25 times as long.",
+        "a workspace of 27 KiB",
         "a preemption that sleeps 500 µs 1,000 29 µs 9.0 µs (-1.0 to 19 µs)",
     ] {
         assert!(text.contains(sentence), "{sentence}:\n{text}");
     }
     let text = shown(vec![warm.clone(), sleep]);
     assert!(text.contains("Whether 1 experiment lengthens it is not decided."), "{text}");
+    let text = shown(vec![]);
+    assert!(text.contains("No call of ./k.so:step was measured."), "{text}");
     let text = shown(vec![warm]);
     assert!(!text.contains("decided") && !text.contains("beyond doubt"), "{text}");
 }

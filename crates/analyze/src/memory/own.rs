@@ -70,8 +70,8 @@ pub(super) fn own(
         }
     });
     let calls: Vec<Calls> = calls.collect();
-    let bytes = measured().flat_map(|(found, _)| &found.points).map(|point| point.bytes).next()?;
     let (series, _) = known.iter().find(|(series, _)| series.parameters.library.is_some())?;
+    let bytes = series.parameters.working_set_bytes.unwrap_or(0);
     Some(Own { work: series.variant.clone(), bytes, calls })
 }
 

@@ -44,7 +44,12 @@ impl Key {
         let known = working_set(series).filter(|_| matrix.is_none() && !caches.is_empty());
         let place = known.map(|bytes| memory::place(bytes, &sizes));
         Self {
-            experiment: parameters.experiment.clone().unwrap_or_else(|| series.work()),
+            experiment: match (&parameters.experiment, &parameters.library) {
+                (Some(experiment), None) => experiment.clone(),
+                // Two builds of a user's function are two works.
+                (Some(experiment), Some(_)) => format!("{experiment} of {}", series.work()),
+                (None, _) => series.work(),
+            },
             // Requested in ns, so rounding of the counter's ticks is undone. The time of a pass is no request.
             grain_ns: match parameters.working_set_bytes {
                 Some(_) => 0,

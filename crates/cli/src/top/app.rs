@@ -9,7 +9,6 @@ use anechoic_report::live::{Watched, asked, duration, elapsed, noise_share};
 use anechoic_report::{count, counted, shown};
 use anechoic_system::cpus;
 use std::cmp::Ordering;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// What the rows are sorted by.
@@ -280,8 +279,8 @@ impl App {
         format!("{} of {wakeups} over {}", count(late), asked(self.waking.late.as_nanos() as u64))
     }
 
-    /// Returns the last line, printed after the screen is closed.
-    pub(crate) fn farewell(&self, kept: &[PathBuf]) -> String {
+    /// Returns the last line, printed after the screen is closed if nothing is kept.
+    pub(crate) fn farewell(&self) -> String {
         let snapshot = &self.snapshot;
         let longest =
             snapshot.longest.first().map_or("none".to_owned(), |it| duration(it.length_ns));
@@ -289,15 +288,11 @@ impl App {
             Watched::WakeUps => self.late(),
             watched => format!("{} {}", watched.quantity(), noise_share(snapshot.noise)),
         };
-        let mut text = format!(
+        format!(
             "{} measured: {what}, longest {} {longest}",
             elapsed(snapshot.elapsed_ns),
             self.watched.event(),
-        );
-        for dir in kept {
-            text.push_str(&format!("\nrecording: {0} (show it: anechoic summary {0})", shown(dir)));
-        }
-        text
+        )
     }
 }
 

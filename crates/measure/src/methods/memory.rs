@@ -175,12 +175,15 @@ fn asked(answers: &Answers, own: bool) -> impl Iterator<Item = &'static MemoryEx
     let named: BTreeSet<&str> =
         answers.all::<Vec<&'static str>>("experiments").into_iter().flatten().collect();
     let states = answers.all::<&str>("co-runner");
+    // What is added to a call of a user's function is added to one with warm caches.
+    let has_own = named.iter().any(|name| name.contains(OWN));
     MEMORY_EXPERIMENTS.iter().filter(move |experiment| {
         let alone = experiment
             .id
             .strip_suffix(CO_RUNNER)
             .map_or(&*experiment.id, |id| id.trim_end_matches('-'));
-        named.contains(alone)
+        let is_needed = own && has_own && experiment.before == Before::Warm;
+        (named.contains(alone) || is_needed)
             && own == (experiment.kernel == OWN)
             && states.contains(if experiment.co_runner { &CO_RUNNER } else { &"idle" })
     })

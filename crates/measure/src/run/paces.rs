@@ -142,10 +142,10 @@ impl Calibrating<'_> {
         let Pace { iterations, calibrated_ticks, step, .. } = on.pace;
         let (units, ticks) =
             step.map_or((iterations, calibrated_ticks), |step| (step.iterations, step.ticks));
-        let (whole_ns, call_ns) = (self.run.clock.ns(ticks), on.call_ns);
+        let (whole_us, call_ns) = (self.run.clock.ns(ticks) as f64 / 1e3, on.call_ns);
         let units = if units == 1 { "1 unit".to_owned() } else { format!("{units} units") };
         Some(format!(
-            "{name} does {units} in a call, which takes {whole_ns} ns; an empty call takes {call_ns:.1} ns"
+            "{name} does {units} in a call, which takes {whole_us:.1} µs; an empty call takes {call_ns:.1} ns"
         ))
     }
 

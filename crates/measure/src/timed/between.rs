@@ -84,6 +84,15 @@ pub(crate) enum PreparedAct {
 }
 
 impl PreparedAct {
+    /// Returns whether the tool calls the system to do it.
+    pub(super) fn calls_the_system(&self) -> bool {
+        use PreparedAct::{Look, Meet, Migrate, Preempt, Prepare, Repeat, Sleep, Work};
+        match self {
+            Meet(_) | Sleep(_) | Preempt(_) | Migrate(_) => true,
+            Look | Repeat | Prepare | Work(..) => false,
+        }
+    }
+
     /// Returns the kernel that the act runs on its own workspace.
     pub(super) fn kernel(&self) -> Option<Kernel> {
         match self {

@@ -1,6 +1,7 @@
 //! The thread of one loop: it joins each round that has a job for it, starts with the others, and keeps its
 //! CPU busy until all of them have ended.
 
+use super::between::PreparedAct;
 use super::buffers::Sink;
 use super::counting::Counting;
 use super::gate::Gate;
@@ -17,6 +18,7 @@ use crate::scheduling::block_signals;
 use anechoic_kernels::counter;
 use anechoic_kernels::detour::Watch;
 use anechoic_recording::paging::Allocation;
+use anechoic_recording::paging::counts::{SYSTEM_CALLS, VOLUNTARY_SWITCHES};
 use anechoic_recording::run::{Ended, NotAvailable};
 use anechoic_recording::{Loss, Problem, ProblemKind};
 use anechoic_system::{counters, cpus, rights};
@@ -254,6 +256,10 @@ impl Worker<'_> {
     ) -> Option<&'static str> {
         let name = job.sampling()?.step.kernel.user()?;
         counts.extend(usage.counts());
+        if job.sampling()?.between.iter().any(PreparedAct::calls_the_system) {
+            // Those of the tool between two calls are among them.
+            counts.retain(|name, _| ![SYSTEM_CALLS, VOLUNTARY_SWITCHES].contains(&&**name));
+        }
         if let Some(Failure { why, in_preparation }) = user::failure() {
             counts.clear(); // they have what ending it took
             let (on, sample) = (self.place.name(), samples + 1);

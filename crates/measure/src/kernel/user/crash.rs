@@ -8,6 +8,7 @@ use anechoic_recording::{Problem, ProblemKind};
 use libc::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
 use std::cell::Cell;
 use std::ffi::c_void;
+use std::io::Write;
 use std::mem::MaybeUninit;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -92,7 +93,20 @@ pub(super) fn catch() {
                 libc::sigaction(*signal, &raw const action, std::ptr::null_mut());
             }
         }
+        // SAFETY: the function has the type that is asked for, and stays.
+        unsafe { libc::atexit(exited) };
     });
+}
+
+/// Ends the process as a failure if a user's function ends it: the process would end as if it had succeeded. What was saved
+/// before stays.
+extern "C" fn exited() {
+    if FRAME.with(|frame| frame.leave(NO_RETURN)).is_some() {
+        let (name, suffix) = CALLED.get();
+        let _ = writeln!(std::io::stderr(), "anechoic: {name}{suffix} called exit; {REMEDY}");
+        // SAFETY: ends the process at once.
+        unsafe { libc::_exit(1) };
+    }
 }
 
 /// Lets the calling thread get the signals of faults. Blocked, they would end the process.

@@ -118,6 +118,14 @@ fn what(found: &Memory) -> String {
 /// Returns facts on the outliers, on what is missing, and notes.
 fn facts(found: &Memory) -> Vec<Fact> {
     let mut facts = vec![outliers(found)];
+    if found.wrong > 0 {
+        let wrong = counted(found.wrong, "pass", "passes");
+        let text = match found.own {
+            Some(_) => format!("{wrong} returned a value that the function's own check refuses"),
+            None => format!("{wrong} returned a wrong value: do not trust this machine"),
+        };
+        facts.insert(0, Fact::new("work", Tone::Bad, text));
+    }
     facts.extend(
         words::absent(found).into_iter().map(|text| Fact::new("absent", Tone::Plain, text)),
     );

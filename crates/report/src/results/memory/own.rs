@@ -6,7 +6,7 @@ use crate::heading;
 use crate::screen::Screen;
 use crate::style::View;
 use crate::table::Table;
-use crate::units::{between, count, counted, share, span, time, timestamp};
+use crate::units::{between, count, counted, number as plain_number, span, time, timestamp};
 use anechoic_analyze::Memory;
 use anechoic_analyze::memory::{Calls, Own};
 use anechoic_recording::memory::catalogue::{DataCaches, Disturbance};
@@ -15,6 +15,9 @@ use anechoic_recording::memory::{Before, Level, MEMORY_EXPERIMENTS, Preemptor};
 /// What the columns are.
 const COLUMNS: &str = "Median call: the median over the blocks. Added: how much longer the median call takes than with warm caches, mean over the \
 blocks; all intervals hold together with 95 %. The call alone is timed, not what happens before it.";
+
+/// What follows where the other CPUs write.
+const BESIDE: &str = " while the other CPUs write to the shared cache";
 
 /// Shows what each experiment adds to a call.
 pub(super) fn screen(found: &Memory, own: &Own, view: &View<'_>) -> Screen {
@@ -53,10 +56,18 @@ fn what(found: &Memory, own: &Own) -> String {
 
 /// States how long a call takes, and what adds most to it.
 pub(super) fn sentences(found: &Memory, own: &Own) -> Vec<String> {
-    let warm = own.calls.iter().find(|calls| calls.experiment == "bandwidth-own-warm");
+    if own.calls.is_empty() {
+        return vec![format!("No call of {} was measured.", own.work)];
+    }
+    let warm = own.calls.iter().find(|calls| is_warm(&calls.experiment));
     let mut sentences: Vec<String> = warm
         .map(|warm| {
-            format!("A call of {} takes {} with warm caches.", own.work, time(warm.median_ns))
+            let beside = if is_disturbed(&warm.experiment) { BESIDE } else { "" };
+            format!(
+                "A call of {} takes {} with warm caches{beside}.",
+                own.work,
+                time(warm.median_ns)
+            )
         })
         .into_iter()
         .collect();
@@ -67,14 +78,19 @@ pub(super) fn sentences(found: &Memory, own: &Own) -> Vec<String> {
         .filter(sure)
         .max_by(|a, b| a.added_ns.partial_cmp(&b.added_ns).unwrap_or(std::cmp::Ordering::Equal));
     match (longest, warm) {
-        (Some(longest), Some(warm)) => sentences.push(format!(
-            "{} of {} lengthen it beyond doubt, most of all {}: by {}, {} of the call.",
-            compared.iter().filter(sure).count(),
-            counted(compared.len() as u64, "experiment", "experiments"),
-            before(found, &longest.experiment),
-            added(longest).unwrap_or_default(),
-            share(longest.added_ns.unwrap_or(0.0) / warm.median_ns),
-        )),
+        (Some(longest), Some(_)) => {
+            let number = compared.iter().filter(sure).count();
+            let lengthen = if number == 1 { "lengthens" } else { "lengthen" };
+            let warm_ns = longest.median_ns - longest.added_ns.unwrap_or(0.0);
+            let beside = if is_disturbed(&longest.experiment) { BESIDE } else { "" };
+            sentences.push(format!(
+                "{number} of {} {lengthen} it beyond doubt, most of all {}{beside}: by {}, {} times as long.",
+                counted(compared.len() as u64, "experiment", "experiments"),
+                before(found, &longest.experiment),
+                added(longest).unwrap_or_default(),
+                plain_number(longest.median_ns / warm_ns.max(1.0)),
+            ));
+        }
         (None, Some(_)) if !compared.is_empty() => sentences.push(format!(
             "Whether {} it is not decided.",
             counted(compared.len() as u64, "experiment lengthens", "experiments lengthen")
@@ -86,8 +102,11 @@ pub(super) fn sentences(found: &Memory, own: &Own) -> Vec<String> {
 }
 
 fn table(found: &Memory, own: &Own) -> Table {
+    let is_mixed = own.calls.iter().any(|calls| !is_disturbed(&calls.experiment));
+    let others = |calls: &Calls| is_disturbed(&calls.experiment).then(|| "write".to_owned());
     Table::with_rows(&own.calls)
         .name("before each call", |calls| before(found, &calls.experiment))
+        .some_names("other CPUs", 0, |calls| others(calls).filter(|_| is_mixed))
         .number("calls", |calls| count(calls.calls))
         .number("median call", |calls| time(calls.median_ns))
         .some_numbers("added", 0, added)
@@ -109,7 +128,7 @@ fn before(found: &Memory, id: &str) -> String {
     };
     let other = found.experiment(id).and_then(|experiment| experiment.other_bytes).map(size);
     let other = other.unwrap_or_else(|| "memory".into());
-    let what = match (listed.before, listed.before.disturbance(DataCaches::USUAL)) {
+    match (listed.before, listed.before.disturbance(DataCaches::USUAL)) {
         (_, Some(Disturbance::Sleep(ns))) => {
             format!("a preemption that sleeps {}", time(ns as f64))
         }
@@ -125,9 +144,15 @@ fn before(found: &Memory, id: &str) -> String {
         (Before::Migrated(Level::L2), _) => "a migration within the L2 cache".to_owned(),
         (Before::Migrated(Level::L3), _) => "a migration within the L3 cache".to_owned(),
         (Before::Migrated(Level::Neither), _) => "a migration without a common cache".to_owned(),
-    };
-    match listed.co_runner {
-        true => format!("{what}, beside a co-runner"),
-        false => what,
     }
+}
+
+/// Returns whether nothing but another call comes before each call of an experiment.
+fn is_warm(id: &str) -> bool {
+    MEMORY_EXPERIMENTS.iter().any(|listed| listed.id == id && listed.before == Before::Warm)
+}
+
+/// Returns whether the other CPUs write to the shared cache during an experiment.
+fn is_disturbed(id: &str) -> bool {
+    MEMORY_EXPERIMENTS.iter().any(|listed| listed.id == id && listed.co_runner)
 }

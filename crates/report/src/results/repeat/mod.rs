@@ -7,7 +7,7 @@ pub use row::REPEAT;
 use crate::screen::Screen;
 use crate::style::View;
 use crate::table::Table;
-use crate::units::{count, length, noise, rate};
+use crate::units::{count, counted, length, noise, rate};
 use anechoic_analyze::Repeat;
 use anechoic_analyze::repeat::Spread;
 
@@ -18,8 +18,13 @@ const MOST_ROWS: usize = 16;
 #[must_use]
 pub fn repeat(repeat: &Repeat, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
-    let runs = count(repeat.runs);
-    screen.heading(&format!("noise over {runs} runs (mean ± standard deviation)"));
+    let runs = counted(repeat.runs, "run", "runs");
+    screen.heading(&format!("noise over {runs} (mean ± standard deviation)"));
+    if repeat.ended_early > 0 {
+        let runs =
+            counted(repeat.ended_early, "run that ended early is", "runs that ended early are");
+        screen.warning(&format!("{runs} left out"));
+    }
     let mut cpus: Vec<_> = repeat.cpus.iter().collect();
     let folded = cpus.len() > MOST_ROWS && !view.all;
     if folded {
