@@ -408,7 +408,16 @@ fn what_is_no_work_is_refused() {
         assert_eq!(done.code, Some(64), "{}", done.err);
         assert!(done.err.contains("exclude each other") && done.err.contains(own), "{}", done.err);
     }
-    for method in ["memory", "switch", "paging"] {
+    for (given, expected) in [
+        (&["--work", "intadd"][..], "'intadd' is no function of your own"),
+        (&["--work", &chain, "--experiments", "bandwidth-read-*"], "no experiment of that name"),
+        (&["--experiments", "bandwidth-own-*"], "name it: --work ./FILE.so:FUNCTION"),
+    ] {
+        let done = anechoic(&[&["measure", "memory", "--no-save"], given].concat());
+        assert_eq!(done.code, Some(64), "{given:?}: {}", done.err);
+        assert!(done.err.contains(expected) && done.is_one_clear_line(), "{}", done.err);
+    }
+    for method in ["switch", "paging"] {
         let done = anechoic(&["measure", method, "--work", "./kernel.so:step"]);
         assert_eq!(done.code, Some(64), "{}", done.err);
         assert!(done.err.contains("about its own kernels"), "{}", done.err);
