@@ -30,6 +30,9 @@ pub struct Interrupts {
     pub count: u64,
     /// Their number by source.
     pub by_source: BTreeMap<String, u64>,
+    /// Mean time in the first handler of each, without what nested in it, by source, in ticks.
+    #[serde(skip)]
+    handler_ticks: BTreeMap<String, f64>,
     /// What their entries and exits took from the program, beside its lost time; absent if that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edges: Option<Edges>,
@@ -38,9 +41,11 @@ pub struct Interrupts {
 /// An estimate of what the entries and exits of interrupts took.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Edges {
-    /// If each took as long as the shortest tenth of those that the loops saw, by source, in ns.
+    /// If each took as long as the shortest tenth of those that the loops saw, by source, in ns; shorter by as much as the
+    /// handlers of that source were shorter here.
     pub low_ns: u64,
-    /// If each took as long as the longest tenth, or as the mean if that is more, in ns.
+    /// If each took as long as the longest tenth, or as the mean if that is more, in ns; longer by as much as the handlers of
+    /// that source were longer here.
     pub high_ns: u64,
     /// Number of interrupts whose entry and exit the loops saw.
     pub seen: u64,
@@ -51,8 +56,15 @@ pub struct Edges {
 /// Counts the interrupts that begin a detour, and adds up the gaps around those that are alone in one.
 #[derive(Debug, Default)]
 pub(crate) struct EdgesBuilder {
-    counts: BTreeMap<String, u64>,
+    handlers: BTreeMap<String, Handlers>,
     gaps: BTreeMap<String, Gaps>,
+}
+
+/// The first handlers of interrupts of one source: their number and their time together.
+#[derive(Debug, Default)]
+struct Handlers {
+    count: u64,
+    sum_ticks: u64,
 }
 
 /// Entry and exit gaps of interrupts of one source, together, in ticks.
@@ -60,6 +72,12 @@ pub(crate) struct EdgesBuilder {
 struct Gaps {
     lengths: Histogram<u64>,
     sum_ticks: u64,
+}
+
+impl Handlers {
+    fn mean_ticks(&self) -> f64 {
+        self.sum_ticks as f64 / self.count.max(1) as f64
+    }
 }
 
 impl Default for Gaps {
@@ -99,7 +117,9 @@ impl Fold for EdgesBuilder {
     fn detour(&mut self, detour: &SplitDetour<'_>) {
         let rows = detour.view.activities;
         let Some(first) = interrupt(rows) else { return };
-        *self.counts.entry(first.source.to_string()).or_default() += 1;
+        let handlers = self.handlers.entry(first.source.to_string()).or_default();
+        handlers.count += 1;
+        handlers.sum_ticks = handlers.sum_ticks.saturating_add(first.self_ticks);
         let edge =
             |row: &&Activity| matches!(row.kind, ActivityKind::EntryGap | ActivityKind::ExitGap);
         // Another thread, or what no event explains, has gaps of its own.
@@ -115,29 +135,51 @@ impl Fold for EdgesBuilder {
 impl EdgesBuilder {
     /// Returns the interrupts on top of a program.
     pub(crate) fn interrupts(self) -> Interrupts {
-        let count = self.counts.values().copied().fold(0, u64::saturating_add);
-        Interrupts { count, by_source: self.counts, edges: None }
+        let handler_ticks = self.handler_ticks();
+        let counts = self.handlers.into_iter().map(|(source, handlers)| (source, handlers.count));
+        let by_source: BTreeMap<_, _> = counts.collect();
+        let count = by_source.values().copied().fold(0, u64::saturating_add);
+        Interrupts { count, by_source, handler_ticks, edges: None }
+    }
+
+    fn handler_ticks(&self) -> BTreeMap<String, f64> {
+        let each = self.handlers.iter();
+        each.map(|(source, handlers)| (source.clone(), handlers.mean_ticks())).collect()
     }
 
     /// Returns the estimated time of the entries and exits of these interrupts; absent if the loops saw too few. An interrupt of
-    /// a source without gaps takes as long as one of any other.
+    /// a source without gaps takes as long as one of any other. Where the same handlers took longer than under the loops, the
+    /// processor was slower (a busy neighbour on the core or the host), so entry and exit took longer as well.
     fn estimate(&self, interrupts: &Interrupts, reference: &Recording) -> Option<Edges> {
+        let bounds = self.bounds(interrupts)?;
+        let [low_ns, high_ns] = bounds.map(|ticks| reference.run().clock.ns(ticks as u64));
+        let recording = reference.dir().display().to_string();
+        let seen = self.gaps.values().map(|gaps| gaps.lengths.len()).sum();
+        Some(Edges { low_ns, high_ns, seen, recording })
+    }
+
+    /// Returns both bounds of that time, in ticks.
+    fn bounds(&self, interrupts: &Interrupts) -> Option<[f64; 2]> {
         let mut all = Gaps::default();
         for gaps in self.gaps.values() {
             all.lengths.add(&gaps.lengths).ok()?;
             all.sum_ticks = all.sum_ticks.saturating_add(gaps.sum_ticks);
         }
-        let seen = all.lengths.len();
-        let clock = &reference.run().clock;
+        if all.lengths.len() < FEWEST {
+            return None;
+        }
         let mut sums = [0.0, 0.0];
+        let under_loops = self.handler_ticks();
         for (source, count) in &interrupts.by_source {
             let known = self.gaps.get(source).filter(|gaps| gaps.lengths.len() >= FEWEST);
-            let bounds = known.unwrap_or(&all).bounds();
+            let means = interrupts.handler_ticks.get(source).zip(under_loops.get(source));
+            let slower = means.filter(|(_, loops)| known.is_some() && **loops > 0.0);
+            let slower = slower.map_or(1.0, |(here, loops)| here / loops);
+            let [low, high] = known.unwrap_or(&all).bounds();
+            let bounds = [low * slower.min(1.0), high * slower.max(1.0)];
             sums = [0, 1].map(|end: usize| sums[end] + bounds[end] * *count as f64);
         }
-        let [low_ns, high_ns] = sums.map(|ticks| clock.ns(ticks as u64));
-        let recording = reference.dir().display().to_string();
-        (seen >= FEWEST).then_some(Edges { low_ns, high_ns, seen, recording })
+        Some(sums)
     }
 }
 
@@ -215,6 +257,30 @@ mod tests {
         for (name, rows, expected) in cases {
             assert_eq!(interrupt(&rows).is_some(), expected, "case: {name}");
         }
+    }
+
+    #[test]
+    fn slower_handlers_have_longer_edges() {
+        let loops = EdgesBuilder {
+            handlers: [("ipi".into(), Handlers { count: 20, sum_ticks: 200 })].into(),
+            gaps: [("ipi".into(), {
+                let mut gaps = Gaps::default();
+                (0..20).for_each(|_| gaps.add(100));
+                gaps
+            })]
+            .into(),
+        };
+        let sum = |source: &str, ticks: u64| {
+            let handlers = Handlers { count: 3, sum_ticks: 3 * ticks };
+            let seen =
+                EdgesBuilder { handlers: [(source.into(), handlers)].into(), gaps: [].into() };
+            loops.bounds(&seen.interrupts()).expect("enough were seen")
+        };
+        assert_eq!(sum("ipi", 10), [300.0, 300.0]);
+        assert_eq!(sum("ipi", 15), [300.0, 450.0]);
+        assert_eq!(sum("ipi", 5), [150.0, 300.0]);
+        // Not the same handlers: nothing says how fast the processor was.
+        assert_eq!(sum("timer", 15), [300.0, 300.0]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod places;
 mod points;
 mod shared_sets;
 mod times;
+pub mod wakeups;
 
 use crate::stats::Interval;
 use anechoic_recording::{Problem, ProblemKind, Recording, methods};
@@ -299,11 +300,6 @@ fn shared_method<'r>(configurations: &[Configuration<'r>]) -> Result<&'r str, Pr
         let remedy = "measure all configurations with the same method and options";
         return Err(usage("the methods of the recordings differ", remedy));
     };
-    if method == methods::WAKEUP {
-        let why = "wake-ups are no work whose noise or time could be ranked";
-        let remedy = "`anechoic compare` tests whether two settings of them differ, `anechoic merge` sorts hosts by their late ones";
-        return Err(usage(why, remedy));
-    }
     Ok(method)
 }
 

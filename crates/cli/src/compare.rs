@@ -152,19 +152,24 @@ fn compared_wakeups(
     trials: Option<&Trials>,
 ) -> Result<Found, Problem> {
     let all = sides.concat();
-    let busy = Busy::steps("comparing", all.len() as u64, false);
-    let read = in_order_at_most(MOST_AT_ONCE, all.len(), |at| {
-        let found = wakeup(all[at]);
-        busy.step();
-        found
-    });
-    let results = read.into_iter().collect::<Result<Vec<Wakeup>, Problem>>()?;
+    let results = wakeups_of_each(&all, "comparing")?;
     let pairs = all.iter().zip(&results);
     let runs: Vec<WakeupRun<'_>> =
         pairs.map(|(recording, found)| WakeupRun { run: recording.run(), found }).collect();
     let (before, after) = runs.split_at(sides[0].len());
     let found = compare_wakeups(names, [before, after], trials)?;
     Ok(Found::from_value(&COMPARE_WAKEUPS, found, &all))
+}
+
+/// Reads the wake-ups of several recordings.
+pub(crate) fn wakeups_of_each(all: &[&Recording], what: &str) -> Result<Vec<Wakeup>, Problem> {
+    let busy = Busy::steps(what, all.len() as u64, false);
+    let read = in_order_at_most(MOST_AT_ONCE, all.len(), |at| {
+        let found = wakeup(all[at]);
+        busy.step();
+        found
+    });
+    read.into_iter().collect()
 }
 
 /// Refuses what another tool counted by length: it has neither causes nor the times that intervals come from.

@@ -1,6 +1,8 @@
 //! Screens of many kinds of wake-ups have 40 lines, and all is there on request.
 
+use anechoic_analyze::compare::wakeups::WakeupRun;
 use anechoic_analyze::history::{Kind, LeftOut, PastWakeups, WakeupHistory};
+use anechoic_analyze::rank::wakeups::rank_wakeups;
 use anechoic_analyze::wakeup::hosts::join;
 use anechoic_analyze::wakeup::{HostWakeups, wakeup};
 use anechoic_lab::wakeups::{Block, record};
@@ -8,6 +10,7 @@ use anechoic_recording::stop::{Stop, StopCondition, StoppedBy};
 use anechoic_recording::{Recording, Run};
 use anechoic_report::View;
 use anechoic_report::results::Found;
+use anechoic_report::results::rank_wakeups::RANK_WAKEUPS;
 use anechoic_report::results::wakeup_history::WAKEUP_HISTORY;
 use anechoic_report::results::wakeup_hosts::WAKEUP_HOSTS;
 use std::path::Path;
@@ -55,6 +58,40 @@ fn hosts_with_many_kinds_of_wake_ups() {
     let cells: Vec<&str> = first.split_whitespace().collect();
     // 1,000 wake-ups of each of nine hosts take more than 100 µs.
     assert_eq!((&cells[..4], cells.contains(&"9,000")), (&["every", "7", "ms", "9"][..], true));
+}
+
+/// Three configurations in turns, 12, 13 and 15 µs.
+#[test]
+fn configurations_with_many_kinds_of_wake_ups() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let names = ["fast", "middle", "slow"];
+    let base_ns = [12_000, 13_000, 15_000];
+    let runs = names.map(|name| {
+        let at = names.iter().position(|other| *other == name).expect("it is one");
+        let run = |turn: u64| {
+            let place = dir.path().join(format!("{name}{turn}"));
+            let base_ns = base_ns[at] + 10 * (turn * turn % 5);
+            let recording = recorded(&place, base_ns);
+            let second = 3 * turn + at as u64;
+            let start_utc = format!("2026-01-01T00:00:{second:02}.000000Z");
+            let run = Run { start_utc, ..recording.run().clone() };
+            (run, wakeup(&recording).expect("a result"))
+        };
+        (0..5).map(run).collect::<Vec<_>>()
+    });
+    let configurations: Vec<(String, Vec<WakeupRun<'_>>)> = names
+        .iter()
+        .zip(&runs)
+        .map(|(name, runs)| {
+            let runs = runs.iter().map(|(run, found)| WakeupRun { run, found });
+            ((*name).to_owned(), runs.collect())
+        })
+        .collect();
+    let found = rank_wakeups(&configurations).expect("they have kinds in common");
+    let found = Found::from_value(&RANK_WAKEUPS, found, &[]);
+    let brief = text(&found, false);
+    assert!(brief.lines().count() <= 40, "{} lines\n{brief}", brief.lines().count());
+    insta::assert_snapshot!("ranking", brief);
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod model;
 pub mod paging;
 pub mod phases;
 pub mod rank;
+pub mod rank_wakeups;
 pub mod repeat;
 mod row;
 mod select;
@@ -85,6 +86,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &suite::SUITE,
     &compare::COMPARE,
     &compare_wakeups::COMPARE_WAKEUPS,
+    &rank_wakeups::RANK_WAKEUPS,
     &history::HISTORY,
     &wakeup_history::WAKEUP_HISTORY,
     &gate::GATE,

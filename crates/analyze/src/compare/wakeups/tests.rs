@@ -1,6 +1,7 @@
 //! Simulated runs whose differences are known.
 
 use super::*;
+use crate::rank::wakeups::{Latency, WakeupRanking, rank_wakeups};
 use crate::wakeup::wakeup;
 use anechoic_lab::wakeups::{Block, record};
 use anechoic_recording::stop::{Stop, StopCondition, StoppedBy};
@@ -327,4 +328,46 @@ fn a_share_of_late_wake_ups_has_the_bounds_of_a_poisson_mean() {
     assert!((share.low * 1e3 - 0.051_293).abs() < 1e-3, "{share:?}");
     assert!((share.high * 1e3 - 4.743_86).abs() < 1e-2, "{share:?}");
     assert_eq!(LateShare::new(0, 0, 1.0).share, None);
+}
+
+/// Ranks configurations that are simulated by these laws, each with four runs in turns.
+fn ranked(template: &(Run, Wakeup), laws: &[Law], random: &mut Pcg64Mcg) -> WakeupRanking {
+    let simulated: Vec<Vec<(Run, Wakeup)>> = (0..laws.len())
+        .map(|at| {
+            (0..4).map(|turn| run(template, laws[at], turn * laws.len() + at, random)).collect()
+        })
+        .collect();
+    let configurations: Vec<(String, Vec<WakeupRun<'_>>)> = simulated
+        .iter()
+        .enumerate()
+        .map(|(at, runs)| {
+            let runs = runs.iter().map(|(run, found)| WakeupRun { run, found });
+            (at.to_string(), runs.collect())
+        })
+        .collect();
+    rank_wakeups(&configurations).expect("they are alike")
+}
+
+#[test]
+fn a_winner_is_clear_no_more_often_than_stated_and_a_faster_one_wins() {
+    let (template, mut random) = (template(), Pcg64Mcg::seed_from_u64(4));
+    let is_clear =
+        |found: &WakeupRanking| found.rows.iter().any(|row| row.clearly_lowest.is_some());
+    for number in [2, 3, 6] {
+        let wrong = (0..COMPARISONS)
+            .filter(|_| is_clear(&ranked(&template, &vec![SAME; number], &mut random)));
+        let wrong = wrong.count() as u64;
+        assert!(wrong <= MOST_WRONG, "{number} equal ones: {wrong} of {COMPARISONS}");
+    }
+    let delayed = |delay_ns: f64| Law { delay_ns, ..SAME };
+    let laws = [delayed(6_000.0), SAME, delayed(12_000.0)];
+    let found = (0..COMPARISONS).filter(|_| {
+        let ranking = ranked(&template, &laws, &mut random);
+        let median = ranking.rows.iter().find(|row| row.latency == Latency::Median);
+        median.is_some_and(|row| {
+            (row.lowest, row.clearly_lowest, row.clearly_highest) == (Some(1), Some(1), Some(2))
+        })
+    });
+    let found = found.count() as u64;
+    assert!(found > COMPARISONS * 9 / 10, "{found} of {COMPARISONS}");
 }
