@@ -25,7 +25,7 @@ mod wakeups;
 mod woken;
 
 pub use crate::known::Doubt;
-pub use doubts::{REQUIREMENTS, Requirement, Requirements};
+pub use doubts::{REQUIREMENTS, Requirement, Requirements, percentage};
 pub use judge::{Examined, conclude, examine};
 pub use pattern::SourcePattern;
 pub use rules::{RULES, Rule, RuleRow, Unit};

@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod blocks;
+pub mod certificate;
 pub mod cluster;
 pub mod compare;
 pub mod competition;

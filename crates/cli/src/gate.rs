@@ -240,7 +240,7 @@ fn with_baseline(
 
 /// Appends a text to a file. What stands there stays: a job has one summary for all of its steps. Root follows no link of
 /// another user, and writes nothing where another user could put one.
-fn append(path: &Path, text: &str) -> Result<(), Problem> {
+pub(crate) fn append(path: &Path, text: &str) -> Result<(), Problem> {
     let written = open_to_append(path).and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| Problem::unwritable(path, &error))
 }

@@ -7,6 +7,7 @@ mod ab;
 mod ask;
 mod attribute;
 mod brief_help;
+mod certify;
 mod check;
 mod command;
 mod compare;
@@ -108,6 +109,7 @@ enum Command {
     Ab(ab::AbArgs),
     History(history::HistoryArgs),
     Gate(gate::GateArgs),
+    Certify(certify::CertifyArgs),
     Rank(rank::RankArgs),
     Sweep(sweep::SweepArgs),
     Summary(summary::SummaryArgs),
@@ -164,6 +166,7 @@ pub fn anechoic() -> ExitCode {
         Command::Ab(args) => ab::run(&args),
         Command::History(args) => history::run(&args),
         Command::Gate(args) => gate::run(&args),
+        Command::Certify(args) => certify::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Summary(args) => summary::run(&args),

@@ -44,6 +44,7 @@ const EXPLAINED: &[(&str, &str)] = &[
     ("anechoic ab", "howto/compare.md"),
     ("anechoic history", "howto/compare.md"),
     ("anechoic gate", "methods/gate.md"),
+    ("anechoic certify", "methods/certificate.md"),
     ("anechoic rank", "methods/comparison.md"),
     ("anechoic sweep", "howto/sweep.md"),
 ];

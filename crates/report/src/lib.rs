@@ -42,6 +42,7 @@ pub use page::{
     HtmlReport, NotShown as HtmlNotShown, Part as HtmlPart, budget as html_budget, html,
 };
 pub use picture::{DPI, Raster};
+pub use results::certificate::certificate_markdown;
 pub use results::cluster::cluster;
 pub use results::compare::compare;
 pub use results::gate::{gate, gate_junit, gate_markdown};

@@ -1,6 +1,7 @@
 //! What results look like as text, JSON, HTML and figures.
 
 mod bsp;
+mod certificate;
 mod cluster;
 mod culprit;
 mod experiments;

@@ -50,13 +50,13 @@ pub static REQUIREMENTS: &[Requirement] = &[
         id: "max-lost",
         value_name: "PERCENT",
         help: "Largest share of detours, or of the time of kernel events, that may be lost [default: 0.1%]",
-        set: |requirements, text| share(text).map(|share| requirements.max_lost = share),
+        set: |requirements, text| percentage(text).map(|share| requirements.max_lost = share),
     },
     Requirement {
         id: "max-misaligned",
         value_name: "PERCENT",
         help: "Largest share of kernel events outside all detours, for rules on sources [default: 0.1%]",
-        set: |requirements, text| share(text).map(|share| requirements.max_misaligned = share),
+        set: |requirements, text| percentage(text).map(|share| requirements.max_misaligned = share),
     },
 ];
 
@@ -151,7 +151,10 @@ pub(super) fn shortest_ns(summary: &Summary) -> u64 {
 }
 
 /// Reads a percentage of 0 or more, as a share.
-pub(super) fn share(text: &str) -> Result<f64, String> {
+///
+/// # Errors
+/// It is none.
+pub fn percentage(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim().strip_suffix('%').and_then(|n| n.trim().parse().ok());
     number
         .filter(|percent| *percent >= 0.0 && percent.is_finite())

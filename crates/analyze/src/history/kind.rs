@@ -33,6 +33,9 @@ pub struct Kind {
     pub alternate_ns: Option<u64>,
     /// Whether noise was injected.
     pub injected: bool,
+    /// Whether a wake-up ended the run before its time: it has the length that it came to.
+    #[serde(skip)]
+    ended: bool,
 }
 
 impl Kind {
@@ -54,6 +57,7 @@ impl Kind {
             traced: run.trace.is_some(),
             alternate_ns: run.trace.as_ref().and_then(|trace| trace.alternate_ns),
             injected: !run.injections.is_empty(),
+            ended: run.method == methods::WAKEUP && run.ended_at().is_some(),
         }
     }
 
@@ -70,15 +74,17 @@ impl Kind {
     }
 
     /// Returns whether noise of both kinds compares: the same but for lengths and thresholds that hardly differ. Runs of a
-    /// program may have any length.
+    /// program may have any length, and those that a wake-up ended.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         let near = |a: u64, b: u64, most: f64| a.max(b) as f64 <= most * a.min(b) as f64;
-        // A program takes as long as it does.
-        let wall_ns = self.program.is_some() || near(self.wall_ns, other.wall_ns, SAME_LENGTH);
+        // A program takes as long as it does, a watch until what it waits for comes.
+        let any_length = self.program.is_some() || self.ended || other.ended;
+        let wall_ns = any_length || near(self.wall_ns, other.wall_ns, SAME_LENGTH);
         let threshold_ns = near(self.threshold_ns, other.threshold_ns, SAME_THRESHOLD);
         let (wall, threshold) = (other.wall_ns, other.threshold_ns);
-        let same = Self { wall_ns: wall, threshold_ns: threshold, ..self.clone() };
+        let same =
+            Self { wall_ns: wall, threshold_ns: threshold, ended: other.ended, ..self.clone() };
         wall_ns && threshold_ns && same == *other
     }
 }

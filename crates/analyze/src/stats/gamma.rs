@@ -48,6 +48,13 @@ pub(super) fn gamma_quantile(probability: f64, shape: f64) -> f64 {
     )
 }
 
+/// Returns bounds of a true standard deviation from that of `number` independent normal values, at least two: the truth exceeds
+/// each with the probability `above` (χ² with one degree of freedom less).
+pub(crate) fn deviation_bounds(deviation: f64, number: usize, above: [f64; 2]) -> [f64; 2] {
+    let degrees = (number.max(2) - 1) as f64;
+    above.map(|above| deviation * (degrees / (2.0 * gamma_quantile(above, degrees / 2.0))).sqrt())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,7 @@ mod student;
 
 pub(crate) use batches::Batches;
 pub(crate) use correlation::{inflation, successive, unbiased};
-pub(crate) use gamma::{UNSEEN, highest_mean, lowest_mean};
+pub(crate) use gamma::{UNSEEN, deviation_bounds, highest_mean, lowest_mean};
 pub(crate) use poisson::{
     dispersion, fewest_events, fewest_in_sum, most_events, most_in_sum, share_of_events,
 };
@@ -17,8 +17,8 @@ pub(crate) use spread::carriers;
 pub use spread::{Bounds, Spread};
 pub use student::{NORMAL, student_t};
 pub(crate) use student::{
-    detectable, normal_above, probability_above, probability_of_more, student_t_together,
-    welch_degrees,
+    detectable, normal_above, probability_above, probability_of_more, student_quantile,
+    student_t_together, welch_degrees,
 };
 
 use schemars::JsonSchema;

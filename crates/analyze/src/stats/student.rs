@@ -19,10 +19,17 @@ pub fn student_t(degrees: u64) -> f64 {
 
 /// Returns the same for this many intervals that all hold together with 95 % (Bonferroni).
 pub(crate) fn student_t_together(degrees: u64, intervals: usize) -> f64 {
-    let (degrees, below) = (degrees.max(1), 1.0 - 0.025 / intervals.max(1) as f64);
+    if degrees >= MANY_DEGREES && intervals <= 1 {
+        return NORMAL;
+    }
+    student_quantile(1.0 - 0.025 / intervals.max(1) as f64, degrees)
+}
+
+/// Returns the value below which Student's t with `degrees` degrees of freedom, at least one, lies with this probability.
+pub(crate) fn student_quantile(below: f64, degrees: u64) -> f64 {
+    let degrees = degrees.max(1);
     let few = (degrees < MANY_DEGREES).then(|| StudentsT::new(0.0, 1.0, degrees as f64).ok());
-    let normal = || if intervals > 1 { normal_above(1.0 - below) } else { NORMAL };
-    few.flatten().map_or_else(normal, |distribution| distribution.inverse_cdf(below))
+    few.flatten().map_or_else(|| normal_above(1.0 - below), |student| student.inverse_cdf(below))
 }
 
 /// Returns the smallest effect that is detected with 80 % power at the 5 % level, from half of the 95 % interval and the

@@ -96,7 +96,7 @@ impl<'a> Started<'a> {
 
     /// Waits until the command has ended, if it was started, and returns how. It keeps its terminal and gets the signals that
     /// arrive.
-    pub(super) fn wait(&mut self) -> Option<ExitStatus> {
+    pub(crate) fn wait(&mut self) -> Option<ExitStatus> {
         if let (None, Some(child)) = (self.status, &mut self.child) {
             self.status = command::wait(child, None, &self.signal).ok().flatten();
         }

@@ -4,6 +4,7 @@ mod ab;
 mod account;
 mod bad_weather;
 mod causes;
+mod certify;
 mod culprits;
 mod documents;
 mod edges;

@@ -5,6 +5,7 @@
 //! words, tables and charts beside it, and the row in `row.rs`; `mod.rs` of a prediction has the row as well.
 
 pub mod bsp;
+pub mod certificate;
 pub mod cluster;
 pub mod compare;
 pub mod compare_wakeups;
@@ -87,6 +88,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &compare::COMPARE,
     &compare_wakeups::COMPARE_WAKEUPS,
     &rank_wakeups::RANK_WAKEUPS,
+    &certificate::CERTIFICATE,
     &history::HISTORY,
     &wakeup_history::WAKEUP_HISTORY,
     &gate::GATE,

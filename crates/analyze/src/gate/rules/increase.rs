@@ -2,7 +2,7 @@
 
 use super::{Judge, Rule, RuleRow, Scope, Unit};
 use crate::compare::{Change, Comparison, Order};
-use crate::gate::doubts::share;
+use crate::gate::doubts::percentage;
 use crate::gate::{Doubt, Finding, Outcome};
 
 /// The rule.
@@ -12,7 +12,7 @@ pub(super) static INCREASE: RuleRow = RuleRow {
     help: "Largest increase of the noise over the runs of --baseline: 10%",
     scope: Scope::Limit,
     unit: Unit::Increase,
-    limit: share,
+    limit: percentage,
     judge: Judge::Baseline,
 };
 

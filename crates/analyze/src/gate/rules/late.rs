@@ -3,7 +3,7 @@
 use super::rate::needed_times;
 use super::{Judge, Rule, RuleRow, Scope, Unit, hides};
 use crate::gate::counts::Counts;
-use crate::gate::doubts::share as percentage;
+use crate::gate::doubts::percentage;
 use crate::gate::woken::Woken;
 use crate::gate::{Doubt, Finding, JudgedWakeups, Outcome};
 use crate::stats::{dispersion, fewest_events, most_events};

@@ -4,7 +4,7 @@ use super::{HIGHEST_THRESHOLD_NS, Judge, Rule, RuleRow, Scope, Unit, hides};
 use crate::blocks::bounds_and_most;
 use crate::counted::Within;
 use crate::gate::counts::Counts;
-use crate::gate::doubts::share;
+use crate::gate::doubts::percentage;
 use crate::gate::program::{Counted, Runs, Sums};
 use crate::gate::tally::{Tally, Watched};
 use crate::gate::{Doubt, Finding, Outcome};
@@ -19,7 +19,7 @@ pub(super) static NOISE: RuleRow = RuleRow {
     help: "Highest noise of a CPU, of all sources or of those that match: 0.1%, 'thread:*=0.01%'",
     scope: Scope::Source,
     unit: Unit::Share,
-    limit: share,
+    limit: percentage,
     judge: Judge::Cpu { detours: judge, counts: judge_counts, runs: Some(judge_runs) },
 };
 

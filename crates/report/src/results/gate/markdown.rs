@@ -31,7 +31,7 @@ fn marked(rule: &RuleOutcome) -> String {
 }
 
 /// Writes a text without anything that Markdown or HTML would interpret.
-fn cell(text: &str) -> String {
+pub(in crate::results) fn cell(text: &str) -> String {
     let mut escaped = String::new();
     for letter in plain(text).chars() {
         match letter {

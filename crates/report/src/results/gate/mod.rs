@@ -8,6 +8,7 @@ mod words;
 pub use row::GATE;
 
 pub use junit::gate_junit;
+pub(in crate::results) use markdown::cell;
 pub use markdown::gate_markdown;
 use words::{outcome, quantity, reason};
 

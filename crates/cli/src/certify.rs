@@ -1,0 +1,287 @@
+//! `anechoic certify`: was the machine quiet enough for a benchmark?
+
+mod counted;
+
+use crate::ask::{self, CpuList};
+use crate::files::is_used;
+use crate::gate::append;
+use crate::record::started::Started;
+use crate::run::{run_dir, summarized};
+use crate::setup::{Place, explained, measure_as, plan};
+use crate::show::Printer;
+use crate::{command, exit, files, stop, terminal};
+use anechoic_analyze::certificate::{Certificate, Evidence, Fitness, Limits};
+use anechoic_analyze::samples::{Measured, measure};
+use anechoic_analyze::{Summary, gate};
+use anechoic_measure::experiment::{Experiment, Host};
+use anechoic_measure::methods::detours::Detours;
+use anechoic_measure::methods::find;
+use anechoic_measure::run::Plan;
+use anechoic_recording::options::Answers;
+use anechoic_recording::{Problem, ProblemKind, methods};
+use anechoic_report::results::certificate::CERTIFICATE;
+use anechoic_report::results::{Findings, Found};
+use anechoic_report::{certificate_markdown, json};
+use anechoic_system::{cpus, machine};
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// For how long loops watch the CPUs before the runs, and the same work is measured before and after them.
+const WATCHED: Duration = Duration::from_secs(1);
+const REPETITIONS: &str = "500";
+/// The settings of the processor's frequency that a certificate names.
+const FREQUENCY: [&str; 2] = ["cpufreq governor", "intel_pstate"];
+
+/// Was the machine quiet enough for a benchmark? Runs it, and states what it lost and the smallest effect that it could show
+///
+/// The whole of each run is judged, not the moments around it: the time that others took from the command's threads. Before the
+/// runs, loops watch the CPUs for a second; before and after them the same work is timed. Without permission to record events,
+/// the kernel's counters bound what was lost.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  sudo anechoic certify -- ./benchmark --its-option
+  sudo anechoic certify --repeat 10 --min-effect 2% -- taskset -c 1 ./benchmark
+                                              could ten runs show a slowdown of 2 %?
+  anechoic certify --on-unfit warn --certificate noise.json --markdown \"$GITHUB_STEP_SUMMARY\" -- make bench
+
+The exit code is that of the command if it fails. Otherwise it is 0 if the machine was fit; if not, --on-unfit decides:
+  fail  2 if it was unfit, 3 if that is undecided
+  warn  1 in both cases
+  skip  0 in both cases: the certificate states it")]
+pub struct CertifyArgs {
+    /// How much of the time in which the command wants a CPU others may take
+    #[arg(long, value_name = "PERCENTAGE", default_value = "1%", value_parser = gate::percentage)]
+    max_noise: f64,
+    /// The smallest slowdown that as many runs on each side must show; needs --repeat 3 or more
+    #[arg(long, value_name = "PERCENTAGE", value_parser = gate::percentage)]
+    min_effect: Option<f64>,
+    /// What an unfit machine means
+    #[arg(long, value_enum, default_value = "fail")]
+    on_unfit: OnUnfit,
+    /// Run the command N times
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=999))]
+    repeat: u32,
+    /// CPUs that the command uses, for example 1 or 2-5: the loops watch them [default: all that this process inherited]
+    #[arg(long, short, value_parser = ask::cpu_list, value_name = "LIST")]
+    cpus: Option<CpuList>,
+    /// Write the certificate to this file as JSON (schema/certificate.schema.json)
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// Append it to this file as Markdown, as the summary of a job
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Overwrite an existing file
+    #[arg(long)]
+    force: bool,
+    /// Keep the recordings in this directory, new or empty [default: they are removed]
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Do not record kernel events: only the kernel's counters judge
+    #[arg(long)]
+    no_trace: bool,
+    /// Print the certificate as JSON, to stderr
+    #[arg(long)]
+    json: bool,
+    /// Show no progress, and the certificate as one line
+    #[arg(long, short)]
+    quiet: bool,
+    /// Command to run, with all processes that it starts
+    #[arg(trailing_var_arg = true, value_name = "COMMAND", required = true)]
+    command: Vec<String>,
+}
+
+/// What an unfit machine means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum OnUnfit {
+    /// Exit with 2 if it was unfit, with 3 if that is undecided
+    Fail,
+    /// Exit with 0: the certificate states it, and what follows decides
+    Skip,
+    /// Exit with 1
+    Warn,
+}
+
+pub fn run(args: &CertifyArgs) -> Result<ExitCode, Problem> {
+    if let Some(path) = &args.certificate {
+        files::refuse(path, args.force)?;
+    }
+    let place = Place::choose(args.output.as_deref(), args.output.is_none())?;
+    if is_used(place.dir()) {
+        return Err(Problem::not_empty(place.dir()));
+    }
+    let cpus = args.cpus.as_ref().map_or_else(cpus::allowed, |list| list.0.clone());
+    cpus::verify(&cpus)?;
+    let session = Session { args, dir: place.dir(), cpus };
+    let (certificate, status) = session.certify()?;
+    let code = args.on_unfit.code(certificate.verdict);
+    if let Some(path) = &args.certificate {
+        files::write_whole(path, args.force, |out| Ok(json(&certificate, out)?))?;
+    }
+    if let Some(path) = &args.markdown {
+        append(path, &certificate_markdown(&certificate))?;
+    }
+    let printer = Printer::stderr(args.json).unsaved(args.output.is_none());
+    let mut printer = printer.quiet(args.quiet && !args.json);
+    printer.print(&Found::from_value(&CERTIFICATE, certificate, &[]), Some(place.dir()))?;
+    printer.finish()?;
+    Ok(match status.filter(|status| !status.success()) {
+        Some(status) => command::passed_on(status),
+        None => ExitCode::from(code),
+    })
+}
+
+impl OnUnfit {
+    fn code(self, verdict: Fitness) -> u8 {
+        match (verdict, self) {
+            (Fitness::Fit, _) | (_, OnUnfit::Skip) => 0,
+            (_, OnUnfit::Warn) => exit::WARNING,
+            (Fitness::Unfit, OnUnfit::Fail) => exit::FAILED,
+            (Fitness::Undecided, OnUnfit::Fail) => exit::NO_VERDICT,
+        }
+    }
+}
+
+/// What is measured for one certificate.
+struct Session<'a> {
+    args: &'a CertifyArgs,
+    dir: &'a Path,
+    cpus: Vec<u32>,
+}
+
+/// The runs of the command.
+#[derive(Default)]
+struct Runs {
+    recorded: Vec<Summary>,
+    counted: Vec<counted::Counted>,
+    /// How the last one ended.
+    status: Option<ExitStatus>,
+}
+
+impl Session<'_> {
+    /// Measures, and judges; also returns how the last run ended.
+    fn certify(&self) -> Result<(Certificate, Option<ExitStatus>), Problem> {
+        // A signal during the runs goes to the command; here only whether one came matters.
+        let arrived = stop::newest()?;
+        let before = self.watch()?;
+        let first = self.same_work("before")?;
+        let runs = self.all_runs(&before, &arrived)?;
+        let after = self.same_work("after")?;
+        let machine = machine::describe();
+        let frequency = machine.settings.iter().filter_map(|setting| {
+            let is_named = FREQUENCY.contains(&&*setting.name);
+            Some((setting.name.clone(), setting.effective.clone()?)).filter(|_| is_named)
+        });
+        let status = runs.status;
+        let held = runs.counted.iter().map(|run| run.held_back_ns).sum::<Option<u64>>();
+        let not_visible = not_visible(&before, runs.recorded.is_empty());
+        let evidence = Evidence {
+            command: self.args.command.clone(),
+            same_work: [first, after],
+            recorded: runs.recorded,
+            counted: runs.counted.into_iter().map(|run| run.run).collect(),
+            held_back_ns: held,
+            frequency: frequency.collect(),
+            not_visible,
+            before,
+        };
+        let limits = Limits { max_noise: self.args.max_noise, min_effect: self.args.min_effect };
+        Ok((Certificate::new(evidence, limits), status))
+    }
+
+    /// Watches the CPUs before the runs.
+    fn watch(&self) -> Result<Summary, Problem> {
+        let plan = self.plan(Detours::lasting(WATCHED).on(self.cpus.clone()));
+        let dir = self.dir.join("watched");
+        self.measure("watching the CPUs", &plan, &dir)?;
+        taken(&summarized(&dir, self.args.quiet)?)
+    }
+
+    /// Times the same work on all CPUs.
+    fn same_work(&self, name: &str) -> Result<Measured, Problem> {
+        let method = find(methods::FWQ).ok_or_else(Problem::called_off)?;
+        let given = [("repetitions", REPETITIONS), ("grain", "1ms")];
+        let answers = Answers::read(&method.all_options(), &given)?;
+        let host = Host { cpus: self.cpus.clone(), machine: machine::describe() };
+        let plan = Plan { trace: false, ..self.plan((method.experiment)(&answers, &host)?) };
+        let dir = self.dir.join(name);
+        self.measure(&format!("timing the same work {name} the runs"), &plan, &dir)?;
+        measure(&explained(&dir, true)?)
+    }
+
+    fn plan(&self, experiment: Experiment) -> Plan {
+        Plan { trace: !self.args.no_trace, ..plan(experiment) }
+    }
+
+    fn measure(&self, what: &str, plan: &Plan, dir: &Path) -> Result<(), Problem> {
+        let stop = stop::flag()?;
+        measure_as(what.to_owned(), plan, dir, &stop, self.args.quiet)
+    }
+
+    /// Runs the command as often as asked, up to the first run that fails.
+    fn all_runs(&self, before: &Summary, arrived: &Arc<AtomicUsize>) -> Result<Runs, Problem> {
+        let (mut runs, all) = (Runs::default(), self.args.repeat);
+        let signal = stop::newest()?;
+        let is_recorded = before.run.traced;
+        for number in 1..=all {
+            if all > 1 && !self.args.quiet {
+                terminal::print_note(format_args!("anechoic: run {number} of {all}"));
+            }
+            let started =
+                Started::new(&self.args.command, Arc::clone(&signal), Some(Arc::clone(arrived)));
+            if is_recorded {
+                let dir = run_dir(self.dir, number);
+                runs.status = started.record(&self.recording(number), &dir, None)?;
+                runs.recorded.push(taken(&summarized(&dir, self.args.quiet)?)?);
+            } else {
+                let (run, status) = counted::run(started, &self.cpus, before)?;
+                runs.status = status;
+                runs.counted.push(run);
+            }
+            let has_failed = runs.status.is_some_and(|status| !status.success());
+            if has_failed || arrived.load(Ordering::Acquire) != 0 {
+                break;
+            }
+        }
+        Ok(runs)
+    }
+
+    /// Returns how to record a run.
+    fn recording(&self, number: u32) -> Plan {
+        let plan = plan(Experiment::listed(methods::PROGRAM, vec![]));
+        Plan { program_cpus: cpus::online(), repetition: Some((number, self.args.repeat)), ..plan }
+    }
+}
+
+/// Returns the summary among these.
+fn taken(found: &Findings) -> Result<Summary, Problem> {
+    let summary = found.iter().find_map(Found::get::<Summary>);
+    summary.cloned().ok_or_else(|| {
+        ProblemKind::NoVerdict.problem("a recording has no result", "repeat the command")
+    })
+}
+
+/// Returns what of the runs was not visible.
+fn not_visible(before: &Summary, only_counted: bool) -> Vec<String> {
+    let mut texts = vec![];
+    if only_counted {
+        texts.push(
+            "what interrupted the command: without kernel events only counters bound its lost time \
+             (`anechoic check` shows what gives the permission)"
+                .to_owned(),
+        );
+    }
+    if before.run.hypervisor.is_some() {
+        texts.push(
+            "what the hypervisor took without reporting it; the loops before the runs would see it as `unknown`"
+                .to_owned(),
+        );
+    }
+    texts.push(
+        "what slows a program without interrupting it, such as a shared cache or memory bus"
+            .to_owned(),
+    );
+    texts
+}
