@@ -5,6 +5,7 @@ use crate::inputs::Inputs;
 use crate::progress::Busy;
 use crate::terminal::WhileRead;
 use crate::{exit, terminal};
+use anechoic_analyze::threads::in_order_at_most;
 use anechoic_recording::options::Answers;
 use anechoic_recording::{Problem, Recording};
 use anechoic_report::results::variance::VARIANCE;
@@ -12,6 +13,7 @@ use anechoic_report::results::{
     AnyRow, Findings, Found, Grouping, Input, Job, LeftOut, for_summary, needed,
 };
 use anechoic_report::{Style, View, shown};
+use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -307,18 +309,28 @@ pub(crate) fn each_by(
 
 /// Results that are already computed, by the directory of their recording.
 #[derive(Debug, Default)]
-pub(crate) struct ComputedResults(Vec<(PathBuf, Findings)>);
+pub(crate) struct ComputedResults(BTreeMap<PathBuf, Findings>);
+
+/// The largest number of recordings that are read at a time; each needs memory.
+const MOST_AT_ONCE: usize = 4;
 
 impl ComputedResults {
     /// Computes a result, after the results that it needs from each recording. An error in one of several
     /// recordings is reported and returned as an exit code; the result is then computed without it.
     pub fn compute(&mut self, job: &Job<'_>, unread: &[LeftOut]) -> (Result<Found, Problem>, u8) {
         let (mut left_out, mut worst) = (unread.to_vec(), 0);
-        let mut indices = vec![];
-        for recording in &job.recordings {
-            let at = self.index_of(recording);
-            match complete(recording, job.row, &mut self.0[at].1) {
-                Ok(()) => indices.push(at),
+        let (mut complete, none) = (vec![], Findings::default());
+        let lacking = in_order_at_most(MOST_AT_ONCE, job.recordings.len(), |at| {
+            let recording = job.recordings[at];
+            lacking(recording, job.row, self.0.get(recording.dir()).unwrap_or(&none))
+        });
+        for (recording, found) in job.recordings.iter().zip(lacking) {
+            match found {
+                Ok(found) => {
+                    let all = self.0.entry(recording.dir().to_owned()).or_default();
+                    found.into_iter().for_each(|one| all.add(one));
+                    complete.push(recording.dir());
+                }
                 Err(problem) => {
                     let (place, why) = (recording.dir().to_owned(), problem.to_string());
                     left_out.push(LeftOut { place, why });
@@ -329,7 +341,7 @@ impl ComputedResults {
                 }
             }
         }
-        let before: Vec<&Findings> = indices.iter().map(|&at| &self.0[at].1).collect();
+        let before: Vec<&Findings> = complete.into_iter().map(|dir| &self.0[dir]).collect();
         let (recordings, left_out) = (&job.recordings[..], &left_out[..]);
         let found = job.row.compute(&Input {
             left_out,
@@ -337,32 +349,18 @@ impl ComputedResults {
             ..Input::from_recordings(recordings)
         });
         if let (Ok(found), [recording]) = (&found, recordings) {
-            let at = self.index_of(recording);
-            self.0[at].1.add(found.clone());
+            self.0.entry(recording.dir().to_owned()).or_default().add(found.clone());
         }
         (found, worst)
     }
-
-    /// Returns the index of the results of this recording.
-    fn index_of(&mut self, recording: &Recording) -> usize {
-        let known = self.0.iter().position(|(dir, _)| dir == recording.dir());
-        known.unwrap_or_else(|| {
-            self.0.push((recording.dir().to_owned(), Findings::default()));
-            self.0.len() - 1
-        })
-    }
 }
 
-/// Computes the results that `row` needs from this recording and that are not known yet.
-fn complete(
+/// Computes the results that `row` needs from this recording and that are not among the known ones.
+fn lacking(
     recording: &Recording,
     row: &dyn AnyRow,
-    findings: &mut Findings,
-) -> Result<(), Problem> {
-    for needed in needed(row) {
-        if !findings.has(needed.id()) {
-            findings.add(needed.compute(&Input::from_recordings(&[recording]))?);
-        }
-    }
-    Ok(())
+    known: &Findings,
+) -> Result<Vec<Found>, Problem> {
+    let lacking = needed(row).into_iter().filter(|needed| !known.has(needed.id()));
+    lacking.map(|needed| needed.compute(&Input::from_recordings(&[recording]))).collect()
 }
