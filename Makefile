@@ -38,7 +38,7 @@ COUNT ?= 1
 SHARDS ?= $(shell for shard in $$(seq 0 $$(($(PARTS) - 1))); do echo "$$(echo $(SEED) $$shard | md5sum) $$shard"; done | sort | head -n $(COUNT) | cut -d ' ' -f 4)
 ARGS ?=
 
-.PHONY: run first mpi aarch64 bare bare-run bare-test test test-machine test-faults fuzz mutants test-mpi lab lab-aarch64 lab-fast lint bench notebook node-exporter packages mpi-packages bare-packages lab-packages aarch64-packages
+.PHONY: run first mpi aarch64 bare bare-run bare-test test test-machine test-faults fuzz mutants test-mpi lab lab-aarch64 lab-fast lint bench notebook node-exporter contrib test-contrib packages mpi-packages bare-packages lab-packages aarch64-packages
 
 # The main job: ten seconds on every CPU this process may use. ARGS="--cpus 0 --duration 30s" for others. Built in half a minute
 # less than what `cargo install` builds: without what draws PNG files, and without optimizing the texts and pages, which
@@ -100,6 +100,28 @@ target/node-exporter/ready: Makefile
 	mkdir -p target/node-exporter
 	cd target/node-exporter && apt-get download --quiet --quiet prometheus-node-exporter && dpkg -x prometheus-node-exporter_*.deb .
 	touch $@
+
+# The programs that what is under contrib/ is for, unpacked or built in target/contrib and not installed. One that cannot be
+# fetched is named, and its test skipped.
+CONTRIB := target/contrib
+GO ?= $(firstword $(shell command -v go) /usr/local/go/bin/go)
+NPD := k8s.io/node-problem-detector@v1.34.0
+contrib:
+	@mkdir -p $(CONTRIB)
+	@test -e $(CONTRIB)/usr/bin/promtool || { cd $(CONTRIB) && apt-get download --quiet --quiet prometheus shellcheck && \
+		for package in *.deb; do dpkg -x $$package .; done; } || echo "no promtool, no shellcheck: Debian's packages are not there"
+	@test -e $(CONTRIB)/reframe/bin/reframe || { python3 -m venv $(CONTRIB)/reframe && \
+		$(CONTRIB)/reframe/bin/pip install --quiet ReFrame-HPC; } || echo "no ReFrame: it is not in the Python index, or there is no venv"
+	@test -e $(CONTRIB)/nhc/nhc || git clone --quiet --depth 1 https://github.com/mej/nhc $(CONTRIB)/nhc || echo "no NHC: it cannot be cloned"
+	@test -e $(CONTRIB)/node-problem-detector || { cd $(CONTRIB) && rm -rf npd && \
+		cp -r $$($(GO) mod download -json $(NPD) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') npd && chmod -R u+w npd && \
+		cd npd && $(GO) build -o ../node-problem-detector \
+		-tags "disable_system_log_monitor disable_system_stats_monitor disable_stackdriver_exporter" ./cmd/nodeproblemdetector; } \
+		|| echo "no node-problem-detector: no Go, or its module cannot be fetched"
+
+# What is under contrib/, with the programs that it is for: some 40 s.
+test-contrib: contrib
+	$(CARGO) test --release --workspace --test cli contrib::
 
 # What measures this machine, one test after the other. Where the host is busy a test may not be able to judge.
 test-machine: packages

@@ -1,27 +1,32 @@
 //! `anechoic gate`
 
 mod config;
+mod health;
 
 use crate::compare::runs;
 use crate::inputs::{InputArgs, Inputs};
 use crate::progress::Busy;
 use crate::show::ShowArgs;
-use crate::{exit, files, sides};
+use crate::{exit, files, mistake, sides};
 use anechoic_analyze::compare::{Beside, Comparison, compare};
 use anechoic_analyze::gate::{
-    Examined, REQUIREMENTS, RULES, Requirement, Requirements, Rule, conclude, examine,
+    Examined, Gate, REQUIREMENTS, RULES, Requirement, Requirements, Rule, conclude, examine,
 };
 use anechoic_analyze::{Summary, summarize};
+use anechoic_recording::options::duration;
 use anechoic_recording::{Problem, ProblemKind, Recording, follow, verify_place};
 use anechoic_report::results::Found;
 use anechoic_report::results::gate::GATE;
 use anechoic_report::{gate_junit, gate_markdown};
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
+use health::{Age, Style};
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Does the noise, or the lateness of wake-ups, stay within limits? For continuous integration and acceptance tests: pass, fail or undecided
 ///
@@ -36,12 +41,13 @@ use std::process::ExitCode;
                   anechoic gate now --max-rate 'thread:*=5/s' --max-rate '>50us=1/min' --junit gate.xml\n  \
                   anechoic gate wakeups --max-wakeup 200us --max-late '>50us=1/1e6'   # `anechoic measure wakeup`\n  \
                   anechoic gate now --config gate.toml --markdown \"$GITHUB_STEP_SUMMARY\"\n  \
-                  anechoic gate now --baseline main --max-increase 10%   # both with `anechoic run --repeat 5`\n\n\
+                  anechoic gate now --baseline main --max-increase 10%   # both with `anechoic run --repeat 5`\n  \
+                  anechoic gate /var/lib/anechoic/health --max-age 2h --style nagios --max-noise 1%\n\n\
                   A file of rules has the same names: max-noise = \"1%\", max-rate = [\"thread:*=5/s\", \">50us=1/min\"]. \
                   What is given on the command line replaces it. SOURCE is an identifier of `anechoic sources --json`, \
                   for example timer-tick, or with a name thread:kworker/*.\n\n\
                   Exits with 0 if all rules hold, with 2 if one is exceeded, and with 3 if none is exceeded but one is \
-                  undecided."
+                  undecided. With --style the codes are those of the program that watches, and of an error, too."
 )]
 pub struct GateArgs {
     #[command(flatten)]
@@ -60,6 +66,12 @@ pub struct GateArgs {
     /// Write the result to this file as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    /// Judge only the newest recording, which must have ended at most this long ago, for example 2h
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    max_age: Option<Duration>,
+    /// Judge only the newest recording, and print one line for a program that watches the health of machines
+    #[arg(long, value_enum, value_name = "STYLE", conflicts_with_all = ["json", "all", "output"])]
+    style: Option<Style>,
     #[command(flatten)]
     show: ShowArgs,
 }
@@ -129,53 +141,102 @@ impl Limits {
     }
 }
 
-pub fn run(args: &GateArgs) -> Result<ExitCode, Problem> {
-    let file = args.config.as_deref().map(config::read).transpose()?.unwrap_or_default();
-    let limits = file.limits.replaced_by(&args.limits);
-    let (rules, requirements) = (&limits.rules, limits.requirements()?);
-    let baseline = args.baseline.clone().or(file.baseline);
-    let limits_losses = limits.requirements.iter().any(|(row, _)| row.id == "max-lost");
-    refuse(rules, baseline.is_some(), limits_losses)?;
-    if let Some(path) = &args.junit {
-        files::refuse(path, args.show.force)?;
+/// What the options and the file of rules ask for.
+struct Asked {
+    rules: Vec<Rule>,
+    requirements: Requirements,
+    baseline: Option<String>,
+    max_age: Option<Duration>,
+}
+
+impl Asked {
+    fn read(args: &GateArgs) -> Result<Self, Problem> {
+        let file = args.config.as_deref().map(config::read).transpose()?.unwrap_or_default();
+        let limits = file.limits.replaced_by(&args.limits);
+        let baseline = args.baseline.clone().or(file.baseline);
+        let limits_losses = limits.requirements.iter().any(|(row, _)| row.id == "max-lost");
+        refuse(&limits.rules, baseline.is_some(), limits_losses)?;
+        if let Some(path) = &args.junit {
+            files::refuse(path, args.show.force)?;
+        }
+        let requirements = limits.requirements()?;
+        let max_age = args.max_age.or(file.max_age);
+        Ok(Self { rules: limits.rules, requirements, baseline, max_age })
     }
+}
+
+pub fn run(args: &GateArgs) -> Result<ExitCode, Problem> {
+    if let Some(style) = args.style {
+        return Ok(style.print(Asked::read(args).and_then(|asked| {
+            let (gate, _, age) = judge(args, asked, &|_| {})?;
+            Ok((gate, age))
+        })));
+    }
+    let asked = Asked::read(args)?;
     let mut printer = args.show.printer()?;
-    let inputs = args.input.open()?;
+    let (gate, recordings, _) = judge(args, asked, &|problem| {
+        exit::print_error(problem);
+    })?;
+    let recordings: Vec<&Recording> = recordings.iter().collect();
+    let code = printer.print(&Found::from_value(&GATE, gate, &recordings), None)?;
+    printer.finish()?;
+    // What could not be read keeps all rules from passing.
+    Ok(ExitCode::from(code))
+}
+
+/// Prints what is wrong with this command line in the style that it asks for, and returns the exit code; absent if it asks
+/// for none.
+pub(crate) fn refused(error: &Error, command: &Command, typed: &[OsString]) -> Option<ExitCode> {
+    let style = Style::typed(typed)?;
+    let why = mistake::explained(error, command, typed);
+    let why = why.strip_prefix("anechoic: ").unwrap_or(&why);
+    Some(style.print(Err(ProblemKind::Usage.problem(why, ""))))
+}
+
+/// Judges the recordings, and writes the files for continuous integration. What cannot be read is also reported.
+fn judge(
+    args: &GateArgs,
+    asked: Asked,
+    report: &dyn Fn(&Problem),
+) -> Result<(Gate, Vec<Recording>, Option<Age>), Problem> {
+    let Asked { rules, requirements, baseline, max_age } = asked;
+    let inputs = match args.style.is_some() || max_age.is_some() {
+        true => args.input.open_newest()?,
+        false => args.input.open()?,
+    };
+    let age = max_age.map(|most| Age::read(&inputs.recordings, most)).transpose()?;
     let baseline = baseline.as_ref().map(sides::open).transpose()?;
     sides::refuse_overlap(baseline.iter().chain([&inputs]))?;
-    baseline.iter().chain([&inputs]).for_each(|side| {
-        side.report_unread();
-    });
-    let all = baseline.iter().chain([&inputs]).flat_map(|side| &side.unread);
-    let mut unread: Vec<String> = all.map(|(_, problem)| problem.to_string()).collect();
+    let sides = baseline.iter().chain([&inputs]);
+    let mut unread: Vec<Problem> =
+        sides.flat_map(|side| &side.unread).map(|(_, problem)| problem.clone()).collect();
     let busy = Busy::with("judging", false);
     let mut examined: Vec<(&Recording, Examined)> = vec![];
     for recording in &inputs.recordings {
         let mut show =
             |progress: anechoic_analyze::Progress| busy.show(progress.read, progress.expected);
-        match examine(recording, rules, &requirements, &mut show) {
+        match examine(recording, &rules, &requirements, &mut show) {
             Ok(result) => examined.push((recording, result)),
             Err(problem) if problem.kind == ProblemKind::Usage => return Err(problem),
-            Err(problem) => {
-                exit::print_error(&problem);
-                unread.push(problem.to_string());
-            }
+            Err(problem) => unread.push(problem),
         }
     }
     let compared = match &baseline {
         Some(baseline) if !examined.is_empty() => match with_baseline(baseline, &examined) {
             Err(problem) if problem.kind == ProblemKind::Data => {
-                exit::print_error(&problem);
-                unread.push(problem.to_string());
+                unread.push(problem);
                 None
             }
             compared => Some(compared?),
         },
         _ => None,
     };
-    let (recordings, examined): (Vec<&Recording>, Vec<Examined>) = examined.into_iter().unzip();
-    let gate = conclude(examined, rules, requirements, compared.as_ref(), unread);
+    let (judged, examined): (Vec<&Recording>, Vec<Examined>) = examined.into_iter().unzip();
+    let judged: Vec<PathBuf> = judged.iter().map(|recording| recording.dir().to_owned()).collect();
     drop(busy);
+    unread.iter().for_each(report);
+    let unread = unread.iter().map(Problem::to_string).collect();
+    let gate = conclude(examined, &rules, requirements, compared.as_ref(), unread);
     if let Some(path) = &args.junit {
         files::write_whole(path, args.show.force, |out| {
             Ok(out.write_all(gate_junit(&gate).as_bytes())?)
@@ -184,10 +245,9 @@ pub fn run(args: &GateArgs) -> Result<ExitCode, Problem> {
     if let Some(path) = &args.markdown {
         append(path, &gate_markdown(&gate))?;
     }
-    let code = printer.print(&Found::from_value(&GATE, gate, &recordings), None)?;
-    printer.finish()?;
-    // What could not be read keeps all rules from passing.
-    Ok(ExitCode::from(code))
+    let mut recordings = inputs.recordings;
+    recordings.retain(|recording| judged.iter().any(|dir| dir == recording.dir()));
+    Ok((gate, recordings, age))
 }
 
 /// Refuses limits of which nothing can come.

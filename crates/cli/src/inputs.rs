@@ -11,7 +11,8 @@ use anechoic_report::results::{LeftOut, Methods};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::time::SystemTime;
+use std::{env, fs, mem};
 
 /// The file with the merged result, in the directory of a data set.
 pub const CLUSTER: &str = "cluster.json";
@@ -35,6 +36,19 @@ impl InputArgs {
             [] => Inputs::open(&[newest(Methods::All)?]),
             named => Inputs::open(named),
         }
+    }
+
+    /// Opens the newest of the recordings that the user named, or of those here.
+    ///
+    /// # Errors
+    /// Fails like [`Inputs::open`], or if the newest one cannot be opened.
+    pub(crate) fn open_newest(&self) -> Result<Inputs, Problem> {
+        let here = [PathBuf::from(".")];
+        let named = if self.recordings.is_empty() { &here[..] } else { &self.recordings };
+        let mut inputs = Inputs::open(named)?;
+        inputs.leave_out_others();
+        inputs.keep_newest()?;
+        Ok(inputs)
     }
 }
 
@@ -106,10 +120,33 @@ impl Inputs {
     /// Fails if there is no recording.
     pub fn below(dir: &Path) -> Result<Self, Problem> {
         let mut inputs = Self::open(&[dir.to_owned()])?;
-        let found = inputs.unread.len();
-        inputs.unread.retain(|(place, _)| place.join("run.json").exists() || is_host(place));
-        inputs.denied = found - inputs.unread.len();
+        inputs.leave_out_others();
         Ok(inputs)
+    }
+
+    /// Leaves out directories that may hold anything else than recordings.
+    fn leave_out_others(&mut self) {
+        let found = self.unread.len();
+        self.unread.retain(|(place, _)| place.join("run.json").exists() || is_host(place));
+        self.denied = found - self.unread.len();
+    }
+
+    /// Keeps the recording that was started last, with the other repetitions or hosts of its run.
+    ///
+    /// # Errors
+    /// Fails if one that cannot be opened may be newer, because its directory was changed after that start.
+    fn keep_newest(&mut self) -> Result<(), Problem> {
+        let newest = self.recordings.iter().max_by_key(|recording| &recording.run().start_utc);
+        let Some(newest) = newest else { return Ok(()) };
+        let start = newest.run().start_utc.parse::<jiff::Timestamp>().map(SystemTime::from);
+        let (dir, whole) = (newest.dir().to_owned(), whole_run(newest).map(Path::to_owned));
+        let is_part = |place: &Path| whole.is_some() && place.parent() == whole.as_deref();
+        self.recordings.retain(|recording| recording.dir() == dir || is_part(recording.dir()));
+        let (parts, others): (Vec<_>, Vec<_>) =
+            mem::take(&mut self.unread).into_iter().partition(|(place, _)| is_part(place));
+        self.unread = parts;
+        let newer = others.into_iter().find(|(place, _)| may_be_later(place, start.as_ref().ok()));
+        newer.map_or(Ok(()), |(_, problem)| Err(problem))
     }
 
     /// Copies all recordings to a directory that is removed later, without what names their owner.
@@ -256,15 +293,25 @@ pub(crate) fn newest_or(methods: Methods, instead: &str) -> Result<PathBuf, Prob
         let why = format!("no recording is named, and there is none{which} in this directory");
         ProblemKind::NoInput.problem(why, format!("name one, or {instead}"))
     })?;
-    let is_part = newest.run().repetition.is_some() || is_host(newest.dir());
-    let whole = newest.dir().parent().filter(|whole| is_part && !whole.as_os_str().is_empty());
-    let dir = whole.unwrap_or(newest.dir());
+    let dir = whole_run(newest).unwrap_or(newest.dir());
     let dir = dir.strip_prefix(".").ok().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(dir);
     terminal::print_note(format_args!(
         "anechoic: reading {}, the newest recording here",
         anechoic_report::shown(dir)
     ));
     Ok(dir.to_owned())
+}
+
+/// Returns whether a directory was changed after this time, or if that is not known.
+fn may_be_later(place: &Path, time: Option<&SystemTime>) -> bool {
+    let changed = fs::metadata(place).and_then(|place| place.modified());
+    changed.map_or(true, |changed| time.is_none_or(|time| changed > *time))
+}
+
+/// Returns the directory of all repetitions of its run, or of all hosts; absent if it is the whole run.
+fn whole_run(recording: &Recording) -> Option<&Path> {
+    let is_part = recording.run().repetition.is_some() || is_host(recording.dir());
+    recording.dir().parent().filter(|whole| is_part && !whole.as_os_str().is_empty())
 }
 
 /// Returns the directory itself if it is a recording, or else the recordings in it, by name.

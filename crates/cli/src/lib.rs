@@ -141,6 +141,11 @@ pub fn anechoic() -> ExitCode {
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
+            if error.use_stderr()
+                && let Some(code) = gate::refused(&error, &command_line(), &typed)
+            {
+                return code;
+            }
             print_parsed(&error, &typed);
             return if error.use_stderr() { exit::USAGE.into() } else { ExitCode::SUCCESS };
         }

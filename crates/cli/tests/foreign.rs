@@ -115,7 +115,7 @@ impl NodeExporter {
 }
 
 /// Returns what the server at this address answers, once it has started.
-fn get_metrics(address: &str) -> String {
+pub fn get_metrics(address: &str) -> String {
     for _ in 0..100 {
         if let Ok(mut server) = TcpStream::connect(address) {
             let mut answer = String::new();
@@ -125,7 +125,7 @@ fn get_metrics(address: &str) -> String {
         }
         std::thread::sleep(Duration::from_millis(100));
     }
-    panic!("node_exporter does not answer at {address}");
+    panic!("no server answers at {address}");
 }
 
 #[test]

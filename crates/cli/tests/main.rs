@@ -3,6 +3,7 @@
 mod ab;
 mod bad_input;
 mod change;
+mod contrib;
 mod documents;
 mod doubts;
 mod export;
@@ -10,6 +11,7 @@ mod faults;
 mod foreign;
 mod fuzz;
 mod gate;
+mod health;
 mod hist;
 mod history;
 mod import;

@@ -45,7 +45,9 @@ pub use picture::{DPI, Raster};
 pub use results::certificate::certificate_markdown;
 pub use results::cluster::cluster;
 pub use results::compare::compare;
-pub use results::gate::{gate, gate_junit, gate_markdown};
+pub use results::gate::{
+    HealthAge, gate, gate_junit, gate_markdown, gate_nagios, gate_npd, nagios_unknown, npd_unknown,
+};
 pub use results::interference::interference;
 pub use results::list::{List, Listed};
 pub use results::live::check::check;

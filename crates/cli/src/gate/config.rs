@@ -2,9 +2,11 @@
 
 use super::Limits;
 use anechoic_analyze::gate::{REQUIREMENTS, RULES};
+use anechoic_recording::options::duration;
 use anechoic_recording::{Problem, ProblemKind, read_file};
 use std::ops::Range;
 use std::path::Path;
+use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -12,12 +14,15 @@ use toml::de::{DeTable, DeValue};
 const MOST_BYTES: u64 = 1 << 20;
 /// The key of the runs to compare with.
 const BASELINE: &str = "baseline";
+/// The key of the largest age of the newest recording.
+const MAX_AGE: &str = "max-age";
 
 /// What a file of rules sets.
 #[derive(Debug, Default)]
 pub(super) struct Config {
     pub(super) limits: Limits,
     pub(super) baseline: Option<String>,
+    pub(super) max_age: Option<Duration>,
 }
 
 /// Reads a file of rules. Its keys are the options of the command; the value of a rule is a text, or a list of them.
@@ -89,6 +94,9 @@ fn parse(text: &str) -> Result<Config, Wrong> {
             config.limits.requirements.push((row, text.to_owned()));
         } else if name == BASELINE {
             config.baseline = Some(text_of(&value).map_err(|why| wrong(&value, why))?.to_owned());
+        } else if name == MAX_AGE {
+            let age = text_of(&value).and_then(duration);
+            config.max_age = Some(age.map_err(|why| wrong(&value, why))?);
         } else {
             return Err(Wrong::new(key.span(), format!("there is no rule '{name}'"), known()));
         }
@@ -114,6 +122,6 @@ fn text_of<'v>(value: &'v Spanned<DeValue<'_>>) -> Result<&'v str, String> {
 /// Names all keys.
 fn known() -> String {
     let rules = RULES.iter().map(|row| row.id);
-    let all = rules.chain(REQUIREMENTS.iter().map(|row| row.id)).chain([BASELINE]);
+    let all = rules.chain(REQUIREMENTS.iter().map(|row| row.id)).chain([BASELINE, MAX_AGE]);
     format!("the keys are {}", all.collect::<Vec<_>>().join(", "))
 }

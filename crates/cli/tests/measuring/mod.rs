@@ -5,6 +5,7 @@ mod account;
 mod bad_weather;
 mod causes;
 mod certify;
+mod contrib;
 mod culprits;
 mod documents;
 mod edges;

@@ -1,5 +1,6 @@
 //! The screen of a gate: every rule with its outcome and the reason, in one line each.
 
+mod health;
 mod junit;
 mod markdown;
 mod row;
@@ -7,6 +8,7 @@ mod words;
 
 pub use row::GATE;
 
+pub use health::{HealthAge, gate_nagios, gate_npd, nagios_unknown, npd_unknown};
 pub use junit::gate_junit;
 pub(in crate::results) use markdown::cell;
 pub use markdown::gate_markdown;
@@ -81,6 +83,12 @@ pub(crate) fn headline(found: &Gate) -> String {
 
 /// Returns how much was judged: `2 rules · 1 recording of 10 s · 4 CPUs`, and the names of recorded programs.
 fn scope(found: &Gate) -> String {
+    let (rules, scope) = rules_and_scope(found);
+    format!("{rules} · {scope}")
+}
+
+/// Returns the same in two parts: how many rules, and what they judged.
+fn rules_and_scope(found: &Gate) -> (String, String) {
     let rules = counted(found.rules.len() as u64, "rule", "rules");
     let recordings = counted(found.recordings.len() as u64, "recording", "recordings");
     let lengths = found.recordings.iter().map(|recording| recording.wall_ns);
@@ -105,7 +113,7 @@ fn scope(found: &Gate) -> String {
         true => String::new(),
         false => format!(" · {}", counted(cpus.len() as u64, "CPU", "CPUs")),
     };
-    format!("{rules} · {recordings}{}{cpus}{programs}", length.unwrap_or_default())
+    (rules, format!("{recordings}{}{cpus}{programs}", length.unwrap_or_default()))
 }
 
 /// Returns the line of a rule: outcome, rule, reason.

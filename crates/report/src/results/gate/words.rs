@@ -86,6 +86,13 @@ fn found(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
     format!("{place}{words}{}{others}", largest_source(rule, finding, gate))
 }
 
+/// Returns what was found where it was worst, without bounds.
+pub(super) fn place_and_value(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
+    let place = place(rule, finding, gate).map(|place| format!("{place}: ")).unwrap_or_default();
+    let value = quantity(rule.unit, finding.value);
+    format!("{place}{value}{}", largest_source(rule, finding, gate))
+}
+
 /// Names the source that took most of what exceeds the limit, with its share; nothing where the rule names it already.
 fn largest_source(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
     let Some(largest) = &finding.largest_source else { return String::new() };
