@@ -110,6 +110,9 @@ contrib:
 	@mkdir -p $(CONTRIB)
 	@test -e $(CONTRIB)/usr/bin/promtool || { cd $(CONTRIB) && apt-get download --quiet --quiet prometheus shellcheck && \
 		for package in *.deb; do dpkg -x $$package .; done; } || echo "no promtool, no shellcheck: Debian's packages are not there"
+	@test -e $(CONTRIB)/slurm/usr/sbin/slurmstepd || { mkdir -p $(CONTRIB)/slurm && cd $(CONTRIB)/slurm && \
+		apt-get download --quiet --quiet munge libmunge2 slurmctld slurmd slurm-client slurm-wlm-basic-plugins liblua5.1-0 && \
+		for package in *.deb; do dpkg -x $$package .; done && ln -s slurmstepd-wlm usr/sbin/slurmstepd; } || echo "no Slurm: Debian's packages are not there"
 	@test -e $(CONTRIB)/reframe/bin/reframe || { python3 -m venv $(CONTRIB)/reframe && \
 		$(CONTRIB)/reframe/bin/pip install --quiet ReFrame-HPC; } || echo "no ReFrame: it is not in the Python index, or there is no venv"
 	@test -e $(CONTRIB)/nhc/nhc || git clone --quiet --depth 1 https://github.com/mej/nhc $(CONTRIB)/nhc || echo "no NHC: it cannot be cloned"
@@ -119,7 +122,7 @@ contrib:
 		-tags "disable_system_log_monitor disable_system_stats_monitor disable_stackdriver_exporter" ./cmd/nodeproblemdetector; } \
 		|| echo "no node-problem-detector: no Go, or its module cannot be fetched"
 
-# What is under contrib/, with the programs that it is for: some 40 s.
+# What is under contrib/, with the programs that it is for: some 40 s. Slurm's test needs root.
 test-contrib: contrib
 	$(CARGO) test --release --workspace --test cli contrib::
 

@@ -66,10 +66,10 @@ pub struct GateArgs {
     /// Write the result to this file as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Judge only the newest recording, which must have ended at most this long ago, for example 2h
+    /// Judge the newest recording if it ended at most this long ago, for example 2h; others are not judged
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_age: Option<Duration>,
-    /// Judge only the newest recording, and print one line for a program that watches the health of machines
+    /// Print one line for a program that watches the health of machines, about the newest recording
     #[arg(long, value_enum, value_name = "STYLE", conflicts_with_all = ["json", "all", "output"])]
     style: Option<Style>,
     #[command(flatten)]

@@ -140,8 +140,15 @@ impl Inputs {
         let Some(newest) = newest else { return Ok(()) };
         let start = newest.run().start_utc.parse::<jiff::Timestamp>().map(SystemTime::from);
         let (dir, whole) = (newest.dir().to_owned(), whole_run(newest).map(Path::to_owned));
-        let is_part = |place: &Path| whole.is_some() && place.parent() == whole.as_deref();
-        self.recordings.retain(|recording| recording.dir() == dir || is_part(recording.dir()));
+        let (hosts, beside) = (is_host(&dir), |place: &Path| place.parent() == whole.as_deref());
+        self.recordings.retain(|recording| {
+            let is_part = match hosts {
+                true => is_host(recording.dir()),
+                false => whole.is_some() && recording.run().repetition.is_some(),
+            };
+            recording.dir() == dir || is_part && beside(recording.dir())
+        });
+        let is_part = |place: &Path| hosts && is_host(place) && beside(place);
         let (parts, others): (Vec<_>, Vec<_>) =
             mem::take(&mut self.unread).into_iter().partition(|(place, _)| is_part(place));
         self.unread = parts;

@@ -154,4 +154,9 @@ fn the_newest_recording_of_a_directory_is_judged() {
     let touched = fs::File::open(dir.path().join("damaged")).expect("a directory");
     touched.set_modified(long_ago.into()).expect("set");
     assert_eq!(judge(), [2, 1], "an old one that is damaged does not count");
+    // Two hosts of a job are one measurement, of which the worst decides.
+    copy_from(quiet, &dir.path().join("host=b"), 0);
+    assert_eq!(judge(), [0, 0]);
+    copy_from(noisy, &dir.path().join("host=a"), 1);
+    assert_eq!(judge(), [2, 1]);
 }

@@ -1,7 +1,7 @@
 //! What under contrib/ measures: the script of the timer, and the test of ReFrame.
 
 use crate::contrib::{path_with_anechoic, program, root};
-use crate::tool::{Done, alone, anechoic, arg, run};
+use crate::tool::{ANECHOIC, Done, alone, anechoic, arg, command, run};
 use anechoic_lab::note;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -105,4 +105,46 @@ fn reframe_runs_the_test_and_reports_what_was_measured() {
             _ => panic!("{}{}", done.out, done.err),
         }
     }
+}
+
+/// A Slurm of one node, with the prolog and the epilog as they are installed: in namespaces of its own, which end with it.
+#[test]
+fn slurm_measures_after_a_job_and_drains_for_a_limit_only() {
+    let Some(slurm) = program("slurm") else { return };
+    let _alone = alone();
+    let dir = tempfile::tempdir().expect("a directory");
+    let contrib = root().join("contrib");
+    for (file, place) in [
+        (Path::new(ANECHOIC), "usr/bin/anechoic"),
+        (&contrib.join("anechoic-measure"), "usr/libexec/anechoic-measure"),
+        (&contrib.join("gate.toml"), "etc/anechoic/gate.toml"),
+        (&contrib.join("slurm/anechoic-prolog"), "etc/slurm/anechoic-prolog"),
+        (&contrib.join("slurm/anechoic-epilog"), "etc/slurm/anechoic-epilog"),
+    ] {
+        let place = dir.path().join("site").join(place);
+        fs::create_dir_all(place.parent().expect("a directory")).expect("created");
+        fs::copy(file, place).expect("copied");
+    }
+    let (site, scratch) = (dir.path().join("site"), dir.path().join("scratch"));
+    fs::create_dir_all(site.join("etc/default")).expect("created");
+    let settings = "RUN='--duration 1s --cpus 1'\n";
+    fs::write(site.join("etc/default/anechoic-health"), settings).expect("written");
+    fs::create_dir(&scratch).expect("created");
+    let (script, example) =
+        (root().join("crates/cli/tests/measuring/slurm.sh"), root().join("docs/examples/before"));
+    let namespaces = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    let places = [&script, &slurm, &site, &scratch, &example].map(|path| arg(path));
+    let done = command("unshare", &[&namespaces[..], &["sh"], &places].concat());
+    if done.err.contains("Operation not permitted") {
+        return note::skipped("no namespaces of its own (root)");
+    }
+    let lines = [
+        "without a recording: ran",
+        "measured in the epilog: 1",
+        "over a limit: launch failed requeued held, Prolog error",
+        "output:ANECHOIC CRITICAL - max-noise 1%: CPU 1: 3.81 %",
+        "too old: ran",
+        "during a job: anechoic-measure: a job runs here, nothing measured",
+    ];
+    assert_eq!(done.out.lines().collect::<Vec<_>>(), lines, "{}", done.err);
 }
