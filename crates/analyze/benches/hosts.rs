@@ -27,7 +27,11 @@ fn main() {
     let scratch = tempfile::tempdir().unwrap();
     let place = arguments.get(1).map_or_else(|| scratch.path().to_owned(), PathBuf::from);
     let dir = |host: usize| place.join(format!("host=n{host:05}"));
-    in_order_at_most(usize::MAX, hosts, |host| write(&dir(host), host));
+    in_order_at_most(usize::MAX, hosts, |host| {
+        if !dir(host).exists() {
+            write(&dir(host), host);
+        }
+    });
     let start = Instant::now();
     let mut cluster = ClusterBuilder::new();
     let read = in_order_at_most(usize::MAX, hosts, |host| {

@@ -176,7 +176,8 @@ fn hosts_are_ranked_by_their_late_wake_ups() {
     let shown = anechoic(&["summary", arg(data)]);
     assert_eq!(shown.out, done.out, "{}", shown.err);
     let ranked = anechoic(&["rank", arg(&data.join("host=n1")), arg(&data.join("host=n2"))]);
-    assert!(ranked.code != Some(0) && ranked.is_one_clear_line(), "{}", ranked.err);
+    // One run on a side makes no verdict, but 10.2 µs are less than 10.3 in each block.
+    assert!(ranked.code == Some(3) && ranked.out.contains("host=n1"), "{ranked:?}");
 }
 
 /// The truth is the list of wake-ups from which the recording was made: the longest is one without deep idle states.
