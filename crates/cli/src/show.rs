@@ -361,6 +361,6 @@ fn lacking(
     row: &dyn AnyRow,
     known: &Findings,
 ) -> Result<Vec<Found>, Problem> {
-    let lacking = needed(row).into_iter().filter(|needed| !known.has(needed.id()));
+    let lacking = needed(row).filter(|needed| !known.has(needed.id()));
     lacking.map(|needed| needed.compute(&Input::from_recordings(&[recording]))).collect()
 }

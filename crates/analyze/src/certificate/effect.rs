@@ -8,7 +8,7 @@ use serde::Serialize;
 const POWER: f64 = 0.8;
 /// Probability with which the standard deviation is below the one that the smallest effect is computed from. With a value that
 /// is too low as often as too high, the effect would be found in half of all cases with less than that power.
-const CONFIDENCE: f64 = 0.8;
+const CONFIDENCE: f64 = 0.85;
 /// Fewest runs whose standard deviation means something.
 const FEWEST: usize = 3;
 
@@ -18,7 +18,7 @@ pub struct Effect {
     /// Number of runs on each side.
     pub runs: u64,
     /// The effect, as a part of the time of a run: 0.02 is a slowdown by 2 %. It is computed from a standard deviation that
-    /// exceeds the true one with a probability of 80 %.
+    /// exceeds the true one with a probability of 85 %.
     pub smallest: f64,
     /// The same from one that is below the true one with a probability of 97.5 %: no smaller effect is found so often.
     pub at_best: f64,

@@ -168,6 +168,7 @@ mod tests {
             traced: true,
             alternate_ns: None,
             injected: false,
+            ended: false,
         };
         History::new(kind, runs(&[noise; 20]), LeftOut::default())
     }

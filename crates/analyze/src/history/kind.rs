@@ -35,7 +35,7 @@ pub struct Kind {
     pub injected: bool,
     /// Whether a wake-up ended the run before its time: it has the length that it came to.
     #[serde(skip)]
-    ended: bool,
+    pub(crate) ended: bool,
 }
 
 impl Kind {
@@ -86,5 +86,25 @@ impl Kind {
         let same =
             Self { wall_ns: wall, threshold_ns: threshold, ended: other.ended, ..self.clone() };
         wall_ns && threshold_ns && same == *other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anechoic_lab::two_cpus;
+
+    #[test]
+    fn only_runs_of_one_length_compare_unless_they_end_when_something_comes() {
+        let seconds = |seconds: u64| Kind::from_run(&two_cpus::run(seconds * two_cpus::SECOND));
+        let ended = |kind: Kind| Kind { ended: true, ..kind };
+        for (name, a, b, expected) in [
+            ("alike", seconds(10), seconds(14), true),
+            ("too long", seconds(10), seconds(16), false),
+            ("ended early", seconds(100), ended(seconds(1)), true),
+            ("both", ended(seconds(7)), ended(seconds(1)), true),
+        ] {
+            assert_eq!((a.is_like(&b), b.is_like(&a)), (expected, expected), "case: {name}");
+        }
     }
 }

@@ -30,8 +30,8 @@ const SECTION: Section =
 #[must_use]
 pub(crate) fn iterations(found: &Iterations, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
-    screen.heading(&crate::heading::machine(&found.run));
-    screen.context(&format!(
+    // The summary of the program, which comes before it, names the machine.
+    screen.heading(&format!(
         "{} · {} · {}",
         counted(found.iterations, "iteration", "iterations"),
         words::marked(found),

@@ -88,8 +88,11 @@ fn add_program(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     let parts = |fewest| parts_in(room, (summary, &remarks, fewest), view);
     let is_shown = |part: &Screen| part.to_text(view).contains(sources::TITLE);
     let whole = Some(parts(false)).filter(|part| summary.sources.is_none() || is_shown(part));
-    screen.append(whole.unwrap_or_else(|| parts(true)));
-    screen.gap();
+    let parts = whole.unwrap_or_else(|| parts(true));
+    if !parts.is_empty() {
+        screen.append(parts);
+        screen.gap();
+    }
     screen.append(checks);
 }
 
