@@ -75,7 +75,7 @@ pub struct Certificate {
     pub sources: Vec<Source>,
     /// Time for which a CPU quota held threads back; absent where that is not known.
     pub held_back_ns: Option<u64>,
-    /// The smallest effect that as many runs on each side would show; absent for fewer than three runs.
+    /// The smallest effect that as many runs on each side would show; absent for fewer than five runs.
     pub effect: Option<Effect>,
     /// How much longer the same work took after the runs than before them, on the CPU where it changed most: 0.01 is 1 %.
     pub drift: Option<f64>,

@@ -55,7 +55,7 @@ pub struct CertifyArgs {
     /// How much of the time in which the command wants a CPU others may take
     #[arg(long, value_name = "PERCENTAGE", default_value = "1%", value_parser = gate::percentage)]
     max_noise: f64,
-    /// The smallest slowdown that as many runs on each side must show; needs --repeat 3 or more
+    /// The smallest slowdown that as many runs on each side must show; needs --repeat 5 or more
     #[arg(long, value_name = "PERCENTAGE", value_parser = gate::percentage)]
     min_effect: Option<f64>,
     /// What an unfit machine means

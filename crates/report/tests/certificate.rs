@@ -64,7 +64,7 @@ fn what_is_undecided_says_what_would_decide() {
             None,
             "0.4 % of the time in which it wanted a CPU, 1.2 % with what is not visible, and 1.0 % is allowed",
         ),
-        ([0.0, 0.0], Some(0.02), "effects of 2.0 % need three runs or more: --repeat"),
+        ([0.0, 0.0], Some(0.02), "effects of 2.0 % need five runs or more: --repeat"),
     ];
     for (lost, min_effect, expected) in cases {
         let what = if min_effect.is_some() { Checked::Effect } else { Checked::Noise };

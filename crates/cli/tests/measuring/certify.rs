@@ -90,9 +90,9 @@ fn what_is_allowed_fits_and_what_is_too_short_is_undecided() {
     let asked = ["--max-noise", "90%", "--min-effect", "1%"];
     let (code, found) = certified(dir, &cpu, &asked, &["200"]);
     assert_eq!((code, &found["verdict"]), (Some(3), &Value::from("undecided")), "{found:#}");
-    let repeated = [&asked[..3], &["99%", "--repeat", "4"]].concat();
+    let repeated = [&asked[..3], &["99%", "--repeat", "5"]].concat();
     let (code, found) = certified(dir, &cpu, &repeated, &["100"]);
-    assert_eq!((code, found["effect"]["runs"].as_u64()), (Some(0), Some(4)), "{found:#}");
+    assert_eq!((code, found["effect"]["runs"].as_u64()), (Some(0), Some(5)), "{found:#}");
 }
 
 /// Another process that is always runnable takes half of the CPU. Without privileges the kernel's own account of the run queue

@@ -169,7 +169,7 @@ pub(super) fn lost(found: &Certificate) -> String {
 fn effect(check: &Check, found: &Certificate) -> String {
     let least = share(found.limits.min_effect.unwrap_or_default());
     match (&found.effect, check.outcome) {
-        (None, _) => format!("effects of {least} need three runs or more: --repeat"),
+        (None, _) => format!("effects of {least} need five runs or more: --repeat"),
         (Some(effect), Fitness::Undecided) => {
             format!("{}, and {least} is asked for: repeat more often", smallest(effect))
         }
@@ -209,7 +209,7 @@ fn facts(found: &Certificate) -> Vec<Fact> {
     }));
     let effect = match &found.effect {
         Some(effect) => smallest(effect),
-        None => "known from three runs on: --repeat".into(),
+        None => "known from five runs on: --repeat".into(),
     };
     facts.push(Fact::new("effect", Tone::Quiet, effect));
     if found.drift.is_some() {
