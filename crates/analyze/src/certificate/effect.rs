@@ -39,7 +39,8 @@ impl Effect {
 }
 
 /// Returns the difference of two means, in standard deviations, that is found with this power: the quantiles of Student's t at
-/// both probabilities added up, in standard errors. The noncentral distribution, which is exact, differs by less than 0.3 % from 5 runs on.
+/// both probabilities added up, in standard errors. The noncentral distribution, which is exact, differs by less than 0.3 % from
+/// 5 runs on.
 fn standardized(runs: usize) -> f64 {
     let degrees = 2 * (runs as u64 - 1);
     (student_t(degrees) + student_quantile(POWER, degrees)) * (2.0 / runs as f64).sqrt()
@@ -113,7 +114,7 @@ mod tests {
         }
     }
 
-    /// The roots of the power of the noncentral t distribution (SciPy 1.16, `nct`).
+    /// The roots of the power of the noncentral t distribution (SciPy 1.17, `nct`).
     #[test]
     fn the_sum_of_quantiles_is_close_to_the_exact_difference() {
         for (runs, exact) in [(5, 2.02444), (7, 1.63172), (10, 1.32495), (30, 0.73562)] {
