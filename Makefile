@@ -38,7 +38,7 @@ COUNT ?= 1
 SHARDS ?= $(shell for shard in $$(seq 0 $$(($(PARTS) - 1))); do echo "$$(echo $(SEED) $$shard | md5sum) $$shard"; done | sort | head -n $(COUNT) | cut -d ' ' -f 4)
 ARGS ?=
 
-.PHONY: run first mpi aarch64 bare bare-run bare-test test test-machine test-faults fuzz mutants test-mpi lab lab-aarch64 lab-fast lint bench notebook node-exporter contrib test-contrib packages mpi-packages bare-packages lab-packages aarch64-packages
+.PHONY: run first mpi aarch64 bare bare-run bare-test test test-machine test-faults fuzz mutants test-mpi lab lab-aarch64 lab-fast lint bench notebook test-python node-exporter contrib test-contrib packages mpi-packages bare-packages lab-packages aarch64-packages
 
 # The main job: ten seconds on every CPU this process may use. ARGS="--cpus 0 --duration 30s" for others. Built in half a minute
 # less than what `cargo install` builds: without what draws PNG files, and without optimizing the texts and pages, which
@@ -86,13 +86,18 @@ test: packages
 	@if command -v qemu-system-x86_64 >/dev/null; then $(MAKE) bare-test; \
 	else echo "no qemu-system-x86_64: the image without an operating system is not tested (make bare-packages bare-test)"; fi
 
-# What the notebook in docs/examples needs, and the reader of HdrHistogram's logs, in an environment of its own: tests
-# use them where they are there.
+# What the Python package, the notebook in docs/examples and their tests need, and readers of what the command exports, in
+# an environment of its own: tests use it where it is there.
 notebook: target/notebook/ready
 target/notebook/ready: Makefile
 	python3 -m venv target/notebook
-	target/notebook/bin/pip install --quiet duckdb polars pyarrow hdrhistogram prometheus_client html5lib
+	target/notebook/bin/pip install --quiet duckdb pandas polars pyarrow pyarrow-stubs hdrhistogram prometheus_client html5lib jsonschema mypy
 	touch $@
+
+# The Python package with the command that is built, and its types.
+test-python: notebook
+	PYTHONPATH=python ANECHOIC=$${ANECHOIC:-target/release/anechoic} target/notebook/bin/python python/tests/test_anechoic.py
+	target/notebook/bin/python -m mypy --strict python/anechoic
 
 # Debian's node_exporter, unpacked and not installed: its package would start a server.
 node-exporter: target/node-exporter/ready
