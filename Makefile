@@ -96,7 +96,7 @@ target/notebook/ready: Makefile
 
 # The Python package with the command that is built, and its types.
 test-python: notebook
-	PYTHONPATH=python ANECHOIC=$${ANECHOIC:-target/release/anechoic} target/notebook/bin/python python/tests/test_anechoic.py
+	PYTHONPATH=python ANECHOIC=$${ANECHOIC:-$(CURDIR)/target/release/anechoic} target/notebook/bin/python python/tests/test_anechoic.py
 	target/notebook/bin/python -m mypy --strict python/anechoic
 
 # Debian's node_exporter, unpacked and not installed: its package would start a server.
