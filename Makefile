@@ -19,6 +19,8 @@ BARE := target/bare/release/anechoic-bare
 DISK := target/bare/disk.img
 # What boots other kernels, in emulation: the emulator, the programs inside, what packs and unpacks.
 LAB_PACKAGES := qemu-system-x86 busybox-static cpio zstd xz-utils
+# What builds and installs packages.
+DIST_PACKAGES := rpm lintian mmdebstrap python3-venv environment-modules
 STATIC := x86_64-unknown-linux-gnu
 FOR_LAB := --target-dir target/static -p anechoic-cli --no-default-features
 # What builds for AArch64 here, and runs that in emulation. Its standard library comes from rustup.
@@ -38,7 +40,7 @@ COUNT ?= 1
 SHARDS ?= $(shell for shard in $$(seq 0 $$(($(PARTS) - 1))); do echo "$$(echo $(SEED) $$shard | md5sum) $$shard"; done | sort | head -n $(COUNT) | cut -d ' ' -f 4)
 ARGS ?=
 
-.PHONY: run first mpi aarch64 bare bare-run bare-test test test-machine test-faults fuzz mutants test-mpi lab lab-aarch64 lab-fast lint bench notebook test-python node-exporter contrib test-contrib packages mpi-packages bare-packages lab-packages aarch64-packages
+.PHONY: run first mpi aarch64 bare bare-run bare-test test test-machine test-faults fuzz mutants test-mpi lab lab-aarch64 lab-fast lint bench notebook test-python dist test-dist node-exporter contrib test-contrib packages mpi-packages bare-packages lab-packages aarch64-packages dist-packages
 
 # The main job: ten seconds on every CPU this process may use. ARGS="--cpus 0 --duration 30s" for others. Built in half a minute
 # less than what `cargo install` builds: without what draws PNG files, and without optimizing the texts and pages, which
@@ -98,6 +100,16 @@ target/notebook/ready: Makefile
 test-python: notebook
 	PYTHONPATH=python ANECHOIC=$${ANECHOIC:-$(CURDIR)/target/release/anechoic} target/notebook/bin/python python/tests/test_anechoic.py
 	target/notebook/bin/python -m mypy --strict python/anechoic
+
+# The packages of a release, in target/packages: tar files, wheels, debs, rpms, for the architectures that have a standard
+# library here.
+dist: dist-packages
+	$(ON_AARCH64) python3 packaging/dist.py
+
+# Installs each of them, boots the command in a minimal guest, and builds all again for the same bytes: half an hour, as
+# root. packaging/test.sh names the parts.
+test-dist: dist lab-packages
+	packaging/test.sh
 
 # Debian's node_exporter, unpacked and not installed: its package would start a server.
 node-exporter: target/node-exporter/ready
@@ -226,6 +238,9 @@ bare-packages:
 
 aarch64-packages:
 	$(call install,$(AARCH64_PACKAGES))
+
+dist-packages:
+	$(call install,$(DIST_PACKAGES))
 
 lab-packages:
 	$(call install,$(LAB_PACKAGES))
