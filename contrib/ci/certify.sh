@@ -15,6 +15,7 @@ command -v anechoic >/dev/null || {
 }
 output=${OUTPUT:-noise}
 mkdir -p "$output"
+rm -f "$output"/certificate.json "$output"/certificate.md # of an earlier benchmark of this job
 read -ra options <<<"${OPTIONS:-}"
 anechoic=(anechoic)
 benchmark=(sh -c "$COMMAND")

@@ -48,8 +48,8 @@ pub struct CertifiedRun {
     pub wanted_ns: u64,
     /// Time that they lost at least.
     pub lost_ns: u64,
-    /// Time that they may have lost, with what is not visible.
-    pub at_most_ns: u64,
+    /// Time that they may have lost, with what is not visible; absent where nothing bounds that.
+    pub at_most_ns: Option<u64>,
     /// The longest interruption; absent where single ones are not known.
     pub longest_ns: Option<u64>,
 }
@@ -67,10 +67,14 @@ pub struct Certificate {
     pub verdict: Fitness,
     /// The checks.
     pub checks: Vec<Check>,
-    /// The runs.
+    /// Number of runs that were asked for.
+    pub asked_runs: u64,
+    /// The runs that succeeded.
     pub runs: Vec<CertifiedRun>,
-    /// Time lost in all runs, as a part of the time in which a CPU was wanted: at least and at most, from 0 to 1.
-    pub lost: [f64; 2],
+    /// Time lost in all runs, as a part of the time in which a CPU was wanted, from 0 to 1: at least.
+    pub lost: f64,
+    /// At most; absent where nothing bounds what is not visible.
+    pub lost_at_most: Option<f64>,
     /// What took most of it, the largest first; empty where sources are not known.
     pub sources: Vec<Source>,
     /// Time for which a CPU quota held threads back; absent where that is not known.
@@ -117,6 +121,8 @@ pub enum Checked {
     Drift,
     /// The kernel's account of the CPU time agrees with the events.
     Account,
+    /// As many runs as asked for succeeded.
+    Runs,
 }
 
 /// What a certificate is made from.
@@ -124,11 +130,15 @@ pub enum Checked {
 pub struct Evidence {
     /// The command.
     pub command: Vec<String>,
+    /// Number of runs that were asked for.
+    pub asked_runs: u64,
     /// The loops before the runs.
     pub before: Summary,
-    /// The same work before and after the runs.
-    pub same_work: [Measured; 2],
-    /// The runs with kernel events; none without them.
+    /// The same work before the runs.
+    pub before_runs: Measured,
+    /// And after them; absent if a signal ended the runs.
+    pub after_runs: Option<Measured>,
+    /// The runs with kernel events that succeeded; none without events.
     pub recorded: Vec<Summary>,
     /// The runs without events, by the kernel's counters alone.
     pub counted: Vec<CertifiedRun>,
@@ -144,7 +154,7 @@ impl Certificate {
     /// Judges what was measured.
     #[must_use]
     pub fn new(evidence: Evidence, limits: Limits) -> Self {
-        let Evidence { command, before, same_work, recorded, counted, .. } = evidence;
+        let Evidence { command, asked_runs, before, recorded, counted, .. } = evidence;
         let found = variance(&recorded);
         let runs = match recorded.is_empty() {
             true => counted,
@@ -153,16 +163,23 @@ impl Certificate {
         let sum = |ns: fn(&CertifiedRun) -> u64| runs.iter().map(ns).sum::<u64>() as f64;
         let wanted_ns = sum(|run| run.wanted_ns);
         let part = |ns: f64| if wanted_ns > 0.0 { (ns / wanted_ns).min(1.0) } else { 0.0 };
-        let lost = [part(sum(|run| run.lost_ns)), part(sum(|run| run.at_most_ns))];
+        let lost_ns = sum(|run| run.lost_ns);
+        let at_most_ns = runs.iter().map(|run| run.at_most_ns).sum::<Option<u64>>();
+        let lost_at_most = at_most_ns.map(|ns| part(ns as f64));
         let wall: Vec<f64> = runs.iter().map(|run| run.wall_ns as f64).collect();
         let effect = Effect::from_runs(&wall);
-        let drift = drift(&same_work);
+        let drift =
+            evidence.after_runs.as_ref().and_then(|after| drift(&evidence.before_runs, after));
         let lacks = found.as_ref().is_some_and(|found| found.lacking_events > 0);
         let held_back_ns = match recorded.is_empty() {
             true => evidence.held_back_ns,
             false => held_back_ns(&recorded),
         };
-        let mut checks = vec![noise(lost, wanted_ns, limits.max_noise)];
+        let mut checks =
+            vec![noise(lost_ns, at_most_ns.map(|ns| ns as f64), wanted_ns, limits.max_noise)];
+        if (runs.len() as u64) < asked_runs {
+            checks.push(Check { what: Checked::Runs, outcome: Fitness::Undecided });
+        }
         if let Some(least) = limits.min_effect {
             checks.push(effect_is_small(effect.as_ref(), least));
             checks.extend(drift.map(|drift| drift_is_small(drift, least)));
@@ -176,7 +193,9 @@ impl Certificate {
             limits,
             verdict: checks.iter().map(|check| check.outcome).max().unwrap_or(Fitness::Undecided),
             checks,
-            lost,
+            asked_runs,
+            lost: part(lost_ns),
+            lost_at_most,
             sources: found.map_or(vec![], |found| sources(&found, wanted_ns)),
             held_back_ns,
             effect,
@@ -196,26 +215,31 @@ impl CertifiedRun {
         let program = summary.run.program.as_ref();
         let account = program.and_then(|program| program.account);
         let unseen_ns = account.map_or(0, |account| account.unseen_ns + account.steal_ns);
-        let edges = summary.interrupts.as_ref().and_then(|found| found.edges.as_ref());
+        // How long entry and exit of interrupts took is known only if the loops saw some.
+        let edges_ns = match &summary.interrupts {
+            Some(found) if found.count > 0 => found.edges.as_ref().map(|edges| edges.high_ns),
+            _ => Some(0),
+        };
         let in_losses = summary.losses.iter().map(|loss| loss.time_share).sum::<f64>();
         let in_losses_ns = (in_losses * summary.run.wall_ns as f64).round() as u64;
-        let unseen_ns = unseen_ns + edges.map_or(0, |edges| edges.high_ns) + in_losses_ns;
+        let unseen_ns = edges_ns.map(|edges_ns| edges_ns + unseen_ns + in_losses_ns);
         Self {
             wall_ns: program.and_then(|program| program.lived_ns).unwrap_or(summary.run.wall_ns),
             cpu_ns: account.map(|account| account.kernel_ns),
             wanted_ns: total.wall_ns,
             lost_ns,
-            at_most_ns: lost_ns.saturating_add(unseen_ns).min(total.wall_ns),
+            at_most_ns: unseen_ns.map(|ns| lost_ns.saturating_add(ns).min(total.wall_ns)),
             longest_ns: summary.longest.first().map(|longest| longest.length_ns),
         }
     }
 }
 
-fn noise(lost: [f64; 2], wanted_ns: f64, most: f64) -> Check {
-    let is_too_short = wanted_ns * most < RESOLUTION_NS;
-    let outcome = match lost {
-        [low, _] if low > most => Fitness::Unfit,
-        [_, high] if high <= most && !is_too_short => Fitness::Fit,
+/// Judges the time lost at least and at most, in ns. Less than [`RESOLUTION_NS`] decides nothing.
+fn noise(least_ns: f64, most_ns: Option<f64>, wanted_ns: f64, limit: f64) -> Check {
+    let allowed_ns = wanted_ns * limit;
+    let outcome = match most_ns {
+        _ if least_ns > allowed_ns && least_ns > RESOLUTION_NS => Fitness::Unfit,
+        Some(most) if most <= allowed_ns && allowed_ns >= RESOLUTION_NS => Fitness::Fit,
         _ => Fitness::Undecided,
     };
     Check { what: Checked::Noise, outcome }
@@ -231,12 +255,13 @@ fn effect_is_small(effect: Option<&Effect>, least: f64) -> Check {
 }
 
 fn drift_is_small(drift: f64, least: f64) -> Check {
-    let outcome = if drift.abs() > least { Fitness::Unfit } else { Fitness::Fit };
+    // How much it varies by itself is not known, so it proves nothing alone.
+    let outcome = if drift.abs() > least { Fitness::Undecided } else { Fitness::Fit };
     Check { what: Checked::Drift, outcome }
 }
 
 /// Returns how much longer an undisturbed sample of the same work took afterwards, on the CPU where that changed most.
-fn drift([before, after]: &[Measured; 2]) -> Option<f64> {
+fn drift(before: &Measured, after: &Measured) -> Option<f64> {
     let changes = before.run.cpus.iter().filter_map(|&cpu| {
         let (first, then) = (undisturbed(before, cpu)?, undisturbed(after, cpu)?);
         (first > 0.0).then_some(then / first - 1.0)
@@ -273,15 +298,19 @@ mod tests {
     fn noise_is_judged_by_what_is_certain() {
         use Fitness::{Fit, Undecided, Unfit};
         let cases = [
-            ("quiet", [0.002, 0.004], 10e9, Fit),
-            ("noisy", [0.02, 0.03], 10e9, Unfit),
-            ("noisy, and short", [0.02, 0.03], 0.1e9, Unfit),
-            ("what is not seen decides", [0.002, 0.03], 10e9, Undecided),
-            ("too short", [0.0, 0.0], 0.4e9, Undecided),
-            ("nothing ran", [0.0, 0.0], 0.0, Undecided),
+            ("quiet", 0.002, Some(0.004), 10e9, Fit),
+            ("noisy", 0.02, Some(0.03), 10e9, Unfit),
+            ("noisy, and nothing bounds it", 0.02, None, 10e9, Unfit),
+            ("noisy, and too short", 0.02, Some(0.03), 0.1e9, Undecided),
+            ("what is not seen decides", 0.002, Some(0.03), 10e9, Undecided),
+            ("nothing bounds what is not seen", 0.002, None, 10e9, Undecided),
+            ("quiet, and too short", 0.0, Some(0.0), 0.4e9, Undecided),
+            ("nothing ran", 0.0, Some(0.0), 0.0, Undecided),
         ];
-        for (name, lost, wanted_ns, expected) in cases {
-            assert_eq!(noise(lost, wanted_ns, 0.01).outcome, expected, "case: {name}");
+        for (name, low, high, wanted_ns, expected) in cases {
+            let high_ns = high.map(|high: f64| high * wanted_ns);
+            let outcome = noise(low * wanted_ns, high_ns, wanted_ns, 0.01).outcome;
+            assert_eq!(outcome, expected, "case: {name}");
         }
     }
 }

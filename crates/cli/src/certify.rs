@@ -26,11 +26,11 @@ use anechoic_system::{cpus, machine};
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// For how long loops watch the CPUs before the runs, and the same work is measured before and after them.
-const WATCHED: Duration = Duration::from_secs(1);
+const WATCHED: Duration = Duration::from_secs(2);
 const REPETITIONS: &str = "500";
 /// The settings of the processor's frequency that a certificate names.
 const FREQUENCY: [&str; 2] = ["cpufreq governor", "intel_pstate"];
@@ -38,8 +38,8 @@ const FREQUENCY: [&str; 2] = ["cpufreq governor", "intel_pstate"];
 /// Was the machine quiet enough for a benchmark? Runs it, and states what it lost and the smallest effect that it could show
 ///
 /// The whole of each run is judged, not the moments around it: the time that others took from the command's threads. Before the
-/// runs, loops watch the CPUs for a second; before and after them the same work is timed. Without permission to record events,
-/// the kernel's counters bound what was lost.
+/// runs, loops watch the CPUs for a second; before and after them the same work is timed. Without permission to record events
+/// only the time in the run queue is known: a machine may then be unfit, but not fit.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   sudo anechoic certify -- ./benchmark --its-option
@@ -53,10 +53,10 @@ The exit code is that of the command if it fails. Otherwise it is 0 if the machi
   skip  0 in both cases: the certificate states it")]
 pub struct CertifyArgs {
     /// How much of the time in which the command wants a CPU others may take
-    #[arg(long, value_name = "PERCENTAGE", default_value = "1%", value_parser = gate::percentage)]
+    #[arg(long, value_name = "PERCENTAGE", default_value = "1%", value_parser = part)]
     max_noise: f64,
-    /// The smallest slowdown that as many runs on each side must show; needs --repeat 5 or more
-    #[arg(long, value_name = "PERCENTAGE", value_parser = gate::percentage)]
+    /// The smallest slowdown that as many runs on each side must show; needs --repeat 5 or more, and runs that do not depend on each other
+    #[arg(long, value_name = "PERCENTAGE", value_parser = part)]
     min_effect: Option<f64>,
     /// What an unfit machine means
     #[arg(long, value_enum, default_value = "fail")]
@@ -79,10 +79,10 @@ pub struct CertifyArgs {
     /// Keep the recordings in this directory, new or empty [default: they are removed]
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Do not record kernel events: only the kernel's counters judge
+    /// Do not record kernel events: only the time in the run queue is then known
     #[arg(long)]
     no_trace: bool,
-    /// Print the certificate as JSON, to stderr
+    /// Print the certificate as JSON, to stderr (--certificate writes a file, which the command's messages cannot reach)
     #[arg(long)]
     json: bool,
     /// Show no progress, and the certificate as one line
@@ -104,33 +104,66 @@ enum OnUnfit {
     Warn,
 }
 
-pub fn run(args: &CertifyArgs) -> Result<ExitCode, Problem> {
-    if let Some(path) = &args.certificate {
-        files::refuse(path, args.force)?;
+/// Parses a percentage above 0 and up to 100, as a share.
+fn part(text: &str) -> Result<f64, String> {
+    let part = gate::percentage(text)?;
+    match part > 0.0 && part <= 1.0 {
+        true => Ok(part),
+        false => Err(format!("'{text}' is not above 0% and at most 100%")),
     }
+}
+
+pub fn run(args: &CertifyArgs) -> Result<ExitCode, Problem> {
+    args.refuse_files()?;
     let place = Place::choose(args.output.as_deref(), args.output.is_none())?;
     if is_used(place.dir()) {
         return Err(Problem::not_empty(place.dir()));
     }
     let cpus = args.cpus.as_ref().map_or_else(cpus::allowed, |list| list.0.clone());
     cpus::verify(&cpus)?;
-    let session = Session { args, dir: place.dir(), cpus };
+    let (stop, arrived) = (stop::flag()?, stop::newest()?);
+    let session = Session { args, dir: place.dir(), cpus, stop, arrived };
     let (certificate, status) = session.certify()?;
     let code = args.on_unfit.code(certificate.verdict);
-    if let Some(path) = &args.certificate {
-        files::write_whole(path, args.force, |out| Ok(json(&certificate, out)?))?;
-    }
-    if let Some(path) = &args.markdown {
-        append(path, &certificate_markdown(&certificate))?;
-    }
+    let found = Found::from_value(&CERTIFICATE, certificate.clone(), &[]);
     let printer = Printer::stderr(args.json).unsaved(args.output.is_none());
     let mut printer = printer.quiet(args.quiet && !args.json);
-    printer.print(&Found::from_value(&CERTIFICATE, certificate, &[]), Some(place.dir()))?;
+    printer.print(&found, Some(place.dir()))?;
     printer.finish()?;
-    Ok(match status.filter(|status| !status.success()) {
-        Some(status) => command::passed_on(status),
-        None => ExitCode::from(code),
-    })
+    let written = args.write(&certificate);
+    match status.filter(|status| !status.success()) {
+        Some(status) => {
+            if let Err(problem) = written {
+                exit::print_error(&problem);
+            }
+            Ok(command::passed_on(status))
+        }
+        None => written.map(|()| ExitCode::from(code)),
+    }
+}
+
+impl CertifyArgs {
+    /// Refuses files that could not be written after the runs.
+    fn refuse_files(&self) -> Result<(), Problem> {
+        if let Some(path) = &self.certificate {
+            files::refuse(path, self.force)?;
+            let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+            if let Some(dir) = dir.filter(|dir| !dir.is_dir()) {
+                let why = format!("there is no directory {}", dir.display());
+                return Err(ProblemKind::CannotWrite.problem(why, "make it first"));
+            }
+        }
+        self.markdown.as_ref().map_or(Ok(()), |path| append(path, ""))
+    }
+
+    /// Writes the certificate to the files that were asked for.
+    fn write(&self, certificate: &Certificate) -> Result<(), Problem> {
+        if let Some(path) = &self.certificate {
+            files::write_whole(path, self.force, |out| Ok(json(certificate, out)?))?;
+        }
+        let markdown = self.markdown.as_ref();
+        markdown.map_or(Ok(()), |path| append(path, &certificate_markdown(certificate)))
+    }
 }
 
 impl OnUnfit {
@@ -149,6 +182,10 @@ struct Session<'a> {
     args: &'a CertifyArgs,
     dir: &'a Path,
     cpus: Vec<u32>,
+    /// Set by a signal.
+    stop: Arc<AtomicBool>,
+    /// The number of a signal that arrived, which stays. That of the runs is passed on to the command.
+    arrived: Arc<AtomicUsize>,
 }
 
 /// The runs of the command.
@@ -163,12 +200,14 @@ struct Runs {
 impl Session<'_> {
     /// Measures, and judges; also returns how the last run ended.
     fn certify(&self) -> Result<(Certificate, Option<ExitStatus>), Problem> {
-        // A signal during the runs goes to the command; here only whether one came matters.
-        let arrived = stop::newest()?;
         let before = self.watch()?;
         let first = self.same_work("before")?;
-        let runs = self.all_runs(&before, &arrived)?;
-        let after = self.same_work("after")?;
+        if self.is_stopped() {
+            return Err(ProblemKind::NoVerdict
+                .problem("a signal came before the command was run", "repeat the command"));
+        }
+        let runs = self.all_runs(&before)?;
+        let after = (!self.is_stopped()).then(|| self.same_work("after")).transpose()?;
         let machine = machine::describe();
         let frequency = machine.settings.iter().filter_map(|setting| {
             let is_named = FREQUENCY.contains(&&*setting.name);
@@ -176,10 +215,12 @@ impl Session<'_> {
         });
         let status = runs.status;
         let held = runs.counted.iter().map(|run| run.held_back_ns).sum::<Option<u64>>();
-        let not_visible = not_visible(&before, runs.recorded.is_empty());
+        let not_visible = not_visible(&before, runs.recorded.iter().any(lacks_edges));
         let evidence = Evidence {
             command: self.args.command.clone(),
-            same_work: [first, after],
+            asked_runs: u64::from(self.args.repeat),
+            before_runs: first,
+            after_runs: after,
             recorded: runs.recorded,
             counted: runs.counted.into_iter().map(|run| run.run).collect(),
             held_back_ns: held,
@@ -211,17 +252,20 @@ impl Session<'_> {
         measure(&explained(&dir, true)?)
     }
 
+    fn is_stopped(&self) -> bool {
+        self.arrived.load(Ordering::Acquire) != 0
+    }
+
     fn plan(&self, experiment: Experiment) -> Plan {
         Plan { trace: !self.args.no_trace, ..plan(experiment) }
     }
 
     fn measure(&self, what: &str, plan: &Plan, dir: &Path) -> Result<(), Problem> {
-        let stop = stop::flag()?;
-        measure_as(what.to_owned(), plan, dir, &stop, self.args.quiet)
+        measure_as(what.to_owned(), plan, dir, &self.stop, self.args.quiet)
     }
 
     /// Runs the command as often as asked, up to the first run that fails.
-    fn all_runs(&self, before: &Summary, arrived: &Arc<AtomicUsize>) -> Result<Runs, Problem> {
+    fn all_runs(&self, before: &Summary) -> Result<Runs, Problem> {
         let (mut runs, all) = (Runs::default(), self.args.repeat);
         let signal = stop::newest()?;
         let is_recorded = before.run.traced;
@@ -229,20 +273,27 @@ impl Session<'_> {
             if all > 1 && !self.args.quiet {
                 terminal::print_note(format_args!("anechoic: run {number} of {all}"));
             }
-            let started =
-                Started::new(&self.args.command, Arc::clone(&signal), Some(Arc::clone(arrived)));
-            if is_recorded {
-                let dir = run_dir(self.dir, number);
-                runs.status = started.record(&self.recording(number), &dir, None)?;
-                runs.recorded.push(taken(&summarized(&dir, self.args.quiet)?)?);
-            } else {
-                let (run, status) = counted::run(started, &self.cpus, before)?;
-                runs.status = status;
-                runs.counted.push(run);
-            }
-            let has_failed = runs.status.is_some_and(|status| !status.success());
-            if has_failed || arrived.load(Ordering::Acquire) != 0 {
+            let arrived = Arc::clone(&self.arrived);
+            let started = Started::new(&self.args.command, Arc::clone(&signal), Some(arrived));
+            let dir = run_dir(self.dir, number);
+            let counted = match is_recorded {
+                true => {
+                    runs.status = started.record(&self.recording(number), &dir, None)?;
+                    None
+                }
+                false => {
+                    let (run, status) = counted::run(started)?;
+                    runs.status = status;
+                    Some(run)
+                }
+            };
+            // A run that failed, or that a signal reached, is no sample of the others.
+            if self.is_stopped() || runs.status.is_some_and(|status| !status.success()) {
                 break;
+            }
+            match counted {
+                Some(run) => runs.counted.push(run),
+                None => runs.recorded.push(taken(&summarized(&dir, self.args.quiet)?)?),
             }
         }
         Ok(runs)
@@ -263,13 +314,25 @@ fn taken(found: &Findings) -> Result<Summary, Problem> {
     })
 }
 
+/// Returns whether interrupts were recorded whose entry and exit are of unknown length.
+fn lacks_edges(summary: &Summary) -> bool {
+    summary.interrupts.as_ref().is_some_and(|found| found.count > 0 && found.edges.is_none())
+}
+
 /// Returns what of the runs was not visible.
-fn not_visible(before: &Summary, only_counted: bool) -> Vec<String> {
+fn not_visible(before: &Summary, is_edgeless: bool) -> Vec<String> {
     let mut texts = vec![];
-    if only_counted {
+    if !before.run.traced {
         texts.push(
-            "what interrupted the command: without kernel events only counters bound its lost time \
-             (`anechoic check` shows what gives the permission)"
+            "what interrupted the command: without kernel events only its time in the run queue is known, of one thread, so that \
+             no machine can be shown to be fit (`anechoic check` shows what gives the permission)"
+                .to_owned(),
+        );
+    }
+    if is_edgeless {
+        texts.push(
+            "entry and exit of interrupts: the loops before the runs saw too few interrupts to tell how long these take, so that \
+             nothing bounds the lost time; repeat the command on a calmer machine"
                 .to_owned(),
         );
     }

@@ -15,7 +15,7 @@ fn unfit() -> Certificate {
         cpu_ns: Some(1_940_000_000),
         wanted_ns: 2_000_000_000,
         lost_ns: 50_000_000,
-        at_most_ns: 54_000_000,
+        at_most_ns: Some(54_000_000),
         longest_ns: Some(4_100_000),
     };
     let source = |source: &str, name: &str, share| Source {
@@ -32,9 +32,12 @@ fn unfit() -> Certificate {
             Check { what: Checked::Noise, outcome: Fitness::Unfit },
             Check { what: Checked::Effect, outcome: Fitness::Undecided },
             Check { what: Checked::Drift, outcome: Fitness::Fit },
+            Check { what: Checked::Runs, outcome: Fitness::Undecided },
         ],
         runs: vec![run(2_010_000_000), run(2_030_000_000), run(2_020_000_000)],
-        lost: [0.025, 0.027],
+        asked_runs: 4,
+        lost: 0.025,
+        lost_at_most: Some(0.027),
         sources: vec![source("thread", "telemetryd", 0.021), source("", "", 0.004)],
         held_back_ns: Some(30_000_000),
         effect: Some(Effect { runs: 3, smallest: 0.031, at_best: 0.004 }),
@@ -58,21 +61,24 @@ fn an_unfit_machine() {
 #[test]
 fn what_is_undecided_says_what_would_decide() {
     let cases = [
-        ([0.0, 0.002], None, "too short to judge 1.0 %: measure a longer command"),
+        (0.0, Some(0.002), None, "too short to judge 1.0 %: measure a longer command"),
         (
-            [0.004, 0.012],
+            0.004,
+            Some(0.012),
             None,
             "0.4 % of the time in which it wanted a CPU, 1.2 % with what is not visible, and 1.0 % is allowed",
         ),
-        ([0.0, 0.0], Some(0.02), "effects of 2.0 % need five runs or more: --repeat"),
+        (0.004, None, None, "it lost 0.4 % or more of the time"),
+        (0.0, Some(0.0), Some(0.02), "effects of 2.0 % need five runs or more: --repeat"),
     ];
-    for (lost, min_effect, expected) in cases {
+    for (lost, lost_at_most, min_effect, expected) in cases {
         let what = if min_effect.is_some() { Checked::Effect } else { Checked::Noise };
         let found = Certificate {
             limits: Limits { max_noise: 0.01, min_effect },
             verdict: Fitness::Undecided,
             checks: vec![Check { what, outcome: Fitness::Undecided }],
             lost,
+            lost_at_most,
             effect: None,
             ..unfit()
         };

@@ -9,11 +9,6 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-/// The counter of the time that runnable tasks waited on a CPU, in ns.
-pub const RUN_DELAY: &str = "schedstat/run_delay_ns";
-/// The counter of the time that the hypervisor took from a CPU, in ns.
-pub const STEAL: &str = "stat/steal_ns";
-
 /// All counters at one time.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
@@ -82,11 +77,21 @@ pub fn own_run_delay_ns() -> Option<u64> {
     run_delay(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
 }
 
-/// Returns for how many nanoseconds the first thread of a process was runnable without running. `None` if it does not exist, or
-/// if the kernel does not keep it.
+/// What the scheduler counted of a thread, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunTimes {
+    /// It had a CPU.
+    pub ran_ns: u64,
+    /// It was runnable without one.
+    pub waited_ns: u64,
+}
+
+/// Returns the times of the first thread of a process. `None` if it does not exist, or if the kernel does not keep them.
 #[must_use]
-pub fn run_delay_ns(pid: i32) -> Option<u64> {
-    run_delay(&fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?)
+pub fn run_times(pid: i32) -> Option<RunTimes> {
+    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    let ran_ns = text.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(RunTimes { ran_ns, waited_ns: run_delay(&text)? })
 }
 
 /// Returns the second number of a thread's `schedstat`.
@@ -115,7 +120,7 @@ fn run_delays(text: &str) -> impl Iterator<Item = (&'static str, u32, u64)> {
         .is_some_and(|version| SCHEDSTAT_VERSIONS.contains(&version));
     text.lines().filter(move |_| known).filter_map(|line| {
         let (cpu, value) = cpu_field(line, 8)?;
-        Some((RUN_DELAY, cpu, value))
+        Some(("schedstat/run_delay_ns", cpu, value))
     })
 }
 
@@ -124,7 +129,7 @@ fn steal(text: &str, user_hz: u64) -> impl Iterator<Item = (&'static str, u32, u
     let unit_ns = 1_000_000_000 / user_hz.max(1);
     text.lines().filter_map(move |line| {
         let (cpu, value) = cpu_field(line, 8)?;
-        Some((STEAL, cpu, value.checked_mul(unit_ns)?))
+        Some(("stat/steal_ns", cpu, value.checked_mul(unit_ns)?))
     })
 }
 

@@ -351,7 +351,7 @@ impl Unit<'_> {
 }
 
 /// Returns the row of this kind: of a CPU, or of all together.
-fn row_of(found: &Wakeup, kind: Kind, cpu: Option<u32>) -> Option<&Latencies> {
+pub(crate) fn row_of(found: &Wakeup, kind: Kind, cpu: Option<u32>) -> Option<&Latencies> {
     match cpu {
         Some(_) => found.rows.iter().find(|row| row.kind() == kind && row.cpu == cpu),
         None => found.whole().find(|row| row.kind() == kind),

@@ -2,9 +2,10 @@
 
 use crate::compare::Difference;
 use crate::compare::wakeups::{
-    LateShare, WakeupChange, WakeupComparison, WakeupRun, WakeupVerdict, compare_wakeups,
+    LateShare, WakeupChange, WakeupComparison, WakeupRun, WakeupVerdict, compare_wakeups, row_of,
 };
-use crate::wakeup::Kind;
+use crate::stats::mean;
+use crate::wakeup::{Kind, Latencies};
 use anechoic_recording::{Problem, ProblemKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -74,8 +75,8 @@ pub struct RankedLatency {
 }
 
 /// A row before it is known who is lowest.
+#[derive(Default)]
 struct Cells {
-    values: Vec<Option<f64>>,
     /// Pairs that differ beyond chance, the lower one first.
     lower: BTreeSet<(usize, usize)>,
 }
@@ -99,13 +100,8 @@ pub fn rank_wakeups(
         let unproven = found.verdict == WakeupVerdict::Unproven;
         for change in found.rows.iter().filter(|row| row.cpu.is_none()) {
             for (latency, values, clear) in measured(change) {
-                let cells = rows.entry((change.kind, latency)).or_insert_with(|| Cells {
-                    values: vec![None; number],
-                    lower: BTreeSet::new(),
-                });
-                cells.values[a] = values[0];
-                cells.values[b] = values[1];
-                if clear && !unproven {
+                let cells = rows.entry((change.kind, latency)).or_default();
+                if clear && !unproven && values[0] != values[1] {
                     cells.lower.insert(if values[0] < values[1] { (a, b) } else { (b, a) });
                 }
             }
@@ -120,7 +116,10 @@ pub fn rank_wakeups(
     let rows: Vec<RankedLatency> = rows
         .into_iter()
         .filter(|((kind, _), _)| comparisons.iter().all(|found| has_kind(found, *kind)))
-        .map(|((kind, latency), cells)| cells.ranked(kind, latency))
+        .map(|((kind, latency), cells)| {
+            let values = configurations.iter().map(|(_, runs)| value(runs, kind, latency));
+            cells.ranked(kind, latency, values.collect())
+        })
         .collect();
     if rows.is_empty() {
         let why = "the configurations have no interval and kind of idle in common";
@@ -139,6 +138,21 @@ pub fn rank_wakeups(
         notes: notes.into_iter().cloned().collect(),
         rows,
     })
+}
+
+/// Returns the value of a configuration: the mean over its runs, of the late ones their share of all wake-ups.
+fn value(runs: &[WakeupRun<'_>], kind: Kind, latency: Latency) -> Option<f64> {
+    let rows: Vec<&Latencies> =
+        runs.iter().map(|run| row_of(run.found, kind, None)).collect::<Option<_>>()?;
+    let sum = |value: fn(&Latencies) -> u64| rows.iter().map(|row| value(row)).sum::<u64>();
+    let over_runs = |quantile: fn(&Latencies) -> Option<f64>| {
+        mean(&rows.iter().map(|row| quantile(row)).collect::<Option<Vec<f64>>>()?)
+    };
+    match latency {
+        Latency::Median => over_runs(|row| row.p50_ns),
+        Latency::P99 => over_runs(|row| row.p99_ns),
+        Latency::Late => Some(sum(|row| row.late) as f64 / sum(|row| row.samples).max(1) as f64),
+    }
 }
 
 fn has_kind(found: &WakeupComparison, kind: Kind) -> bool {
@@ -179,19 +193,19 @@ fn measured(change: &WakeupChange) -> [(Latency, [Option<f64>; 2], bool); 3] {
 }
 
 impl Cells {
-    fn ranked(self, kind: Kind, latency: Latency) -> RankedLatency {
-        let number = self.values.len();
+    fn ranked(self, kind: Kind, latency: Latency, values: Vec<Option<f64>>) -> RankedLatency {
+        let number = values.len();
         let is_below = |low: usize, high: usize| low == high || self.lower.contains(&(low, high));
         let lowest = (0..number).find(|&at| (0..number).all(|other| is_below(at, other)));
         let highest = (0..number).find(|&at| (0..number).all(|other| is_below(other, at)));
         RankedLatency {
             kind,
             latency,
-            lowest: only_lowest(&self.values),
+            lowest: only_lowest(&values),
             clearly_lowest: lowest,
             clearly_highest: highest,
             tied: self.lower.is_empty(),
-            values: self.values,
+            values,
         }
     }
 }

@@ -27,6 +27,7 @@ pub static CERTIFICATE: Row<Certificate> = Row {
         title: "Was the machine fit for the benchmark?",
         short: "Certificate",
     }),
+    states_doubts: true,
     print: Some(Print::with(certificate)),
     ..Row::new("certificate", "was the machine fit for a benchmark", Grouping::Live)
 };
@@ -116,6 +117,11 @@ pub(super) fn reason(check: &Check, found: &Certificate) -> String {
             let least = share(found.limits.min_effect.unwrap_or_default());
             format!("the same work {}, against effects of {least}", drift(found))
         }
+        Checked::Runs => format!(
+            "{} of {} succeeded, the others do not count",
+            found.runs.len(),
+            counted(found.asked_runs, "run", "runs")
+        ),
         Checked::Account => {
             "the kernel counted more CPU time than the events show, so some are missing".into()
         }
@@ -137,9 +143,10 @@ fn drift(found: &Certificate) -> String {
 fn noise(check: &Check, found: &Certificate) -> String {
     let most = share(found.limits.max_noise);
     let lost = lost(found);
-    let short = found.lost[1] <= found.limits.max_noise;
+    let is_short = found.lost_at_most.is_some_and(|high| high <= found.limits.max_noise)
+        || found.lost > found.limits.max_noise;
     match check.outcome {
-        Fitness::Undecided if short => {
+        Fitness::Undecided if is_short => {
             format!(
                 "it lost {lost}, but ran too short to judge {most}: measure a longer command, or repeat it"
             )
@@ -157,10 +164,11 @@ fn noise(check: &Check, found: &Certificate) -> String {
 
 /// States the lost time: `0.31 %`, or `0.31 to 0.44 %` where a part is not visible.
 pub(super) fn lost(found: &Certificate) -> String {
-    let [low, high] = found.lost.map(share);
-    match low == high {
-        true => format!("{low} of the time in which it wanted a CPU"),
-        false => {
+    let low = share(found.lost);
+    match found.lost_at_most.map(share) {
+        None => format!("{low} or more of the time in which it wanted a CPU"),
+        Some(high) if high == low => format!("{low} of the time in which it wanted a CPU"),
+        Some(high) => {
             format!("{low} of the time in which it wanted a CPU, {high} with what is not visible")
         }
     }
@@ -180,7 +188,7 @@ fn effect(check: &Check, found: &Certificate) -> String {
 /// States the smallest effect.
 pub(super) fn smallest(effect: &Effect) -> String {
     format!(
-        "{} runs on each side show a slowdown of {} in 4 of 5 cases",
+        "{} independent runs on each side show a slowdown of {} in 4 of 5 cases",
         effect.runs,
         share(effect.smallest)
     )
@@ -241,7 +249,7 @@ fn runs(found: &Certificate) -> Table {
         .number("took", |(_, run)| time(run.wall_ns as f64))
         .number("CPU time", |(_, run)| run.cpu_ns.map_or("–".into(), |ns| time(ns as f64)))
         .number("lost", |(_, run)| part(run, run.lost_ns))
-        .number("at most", |(_, run)| part(run, run.at_most_ns))
+        .number("at most", |(_, run)| run.at_most_ns.map_or("–".into(), |ns| part(run, ns)))
         .number("longest", |(_, run)| run.longest_ns.map_or("–".into(), length))
         .captioned("The runs of the benchmark")
 }
