@@ -11,7 +11,7 @@ const RARE: [&str; 6] =
     ["color", "rank_from_env", "patience", "allow_variant_tsc", "bucket", "buckets"];
 
 /// How texts begin that have no short beginning, and what stands for them.
-const SHORT: [(&str, &str); 44] = [
+const SHORT: [(&str, &str); 48] = [
     ("A thread that a timer released", "A release later than this is late"),
     ("Also record the calls in which", "Show where in its code it lost a CPU"),
     ("Append the result to this file as Markdown", "Append the result to a Markdown file"),
@@ -21,6 +21,10 @@ const SHORT: [(&str, &str); 44] = [
     ("End the recording at the first detour", "End at 'detour>1ms', 'wait>1ms' or 'lost>5%'"),
     ("End the run at the first detour", "End at 'detour>100us' or 'detours>=100000'"),
     ("End a series once its accumulated mean", "End a series once its mean is steady"),
+    ("How much of the time in which the command", "Part of its time that others may take"),
+    ("The smallest slowdown that as many runs", "The slowdown that must be shown"),
+    ("Judge the newest recording if it ended", "An older recording is not judged"),
+    ("Print one line for a program that watches", "Print one line for a health check"),
     ("Four sizes of the matrix", "Four sizes of the matrix instead of nine"),
     ("Keep the sets that are complete", "Measure only the sets that are not complete"),
     ("Keep the whole measurement", "Keep the whole measurement in this directory"),

@@ -38,7 +38,7 @@ const GROUPS: [(&str, &[Line]); 6] = [
             ("compare", "did the noise change between two sets of runs?"),
             ("ab", "which of two settings has less noise? Measures both in turn"),
             ("gate", "does the noise stay within limits? Pass, fail or undecided"),
-            ("certify", "was the machine quiet enough for a benchmark, and what could it show?"),
+            ("certify", "was the machine quiet enough for a benchmark?"),
             ("history", "how much do runs of this host differ?"),
             ("merge", "many hosts: their ranking, and those unlike the others"),
             ("rank", "kernels, settings or machines, by their noise"),
