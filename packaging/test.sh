@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 packages=$PWD/target/packages
 arch=$(uname -m)
 cpu=$(($(nproc) - 1))
-place=$(mktemp -d /tmp/anechoic-packages-XXXXXX)
+place=$(mktemp -d -t anechoic-packages-XXXXXX)
 trap 'echo "packaging/test.sh:$LINENO: this is wrong" >&2' ERR
 trap 'rm -rf --one-file-system "$place"' EXIT
 chmod 755 "$place"

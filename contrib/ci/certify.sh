@@ -18,15 +18,24 @@ mkdir -p "$output"
 rm -f "$output"/certificate.json "$output"/certificate.md # of an earlier benchmark of this job
 read -ra options <<<"${OPTIONS:-}"
 anechoic=(anechoic)
+written=$output
 benchmark=(sh -c "$COMMAND")
 # Kernel events need privileges, which hosted runners give to sudo. The benchmark keeps its user.
 if [ "$(id -u)" != 0 ] && sudo -n true 2>/dev/null; then
     anechoic=(sudo -n -E "$(command -v anechoic)")
     benchmark=(sudo -n -E -u "$(id -un)" "${benchmark[@]}")
+    # Root writes into no directory that another user could move.
+    written=$(sudo -n mktemp -d)
 fi
 code=0
 "${anechoic[@]}" certify "${options[@]}" --on-unfit "${ON_UNFIT:-fail}" --force \
-    --certificate "$output/certificate.json" --markdown "$output/certificate.md" -- "${benchmark[@]}" || code=$?
+    --certificate "$written/certificate.json" --markdown "$written/certificate.md" -- "${benchmark[@]}" || code=$?
+if [ "$written" != "$output" ]; then
+    for file in certificate.json certificate.md; do
+        sudo -n cat "$written/$file" >"$output/$file" 2>/dev/null || rm -f "$output/$file"
+    done
+    sudo -n rm -r "$written"
+fi
 if [ -e "$output/certificate.md" ] && [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
     cat "$output/certificate.md" >>"$GITHUB_STEP_SUMMARY"
 fi

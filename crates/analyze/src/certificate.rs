@@ -214,15 +214,17 @@ impl CertifiedRun {
         let lost_ns = (total.noise * total.wall_ns as f64).round() as u64;
         let program = summary.run.program.as_ref();
         let account = program.and_then(|program| program.account);
-        let unseen_ns = account.map_or(0, |account| account.unseen_ns + account.steal_ns);
+        let unseen_ns = account.map(|account| account.unseen_ns.saturating_add(account.steal_ns));
         // How long entry and exit of interrupts took is known only if the loops saw some.
         let edges_ns = match &summary.interrupts {
             Some(found) if found.count > 0 => found.edges.as_ref().map(|edges| edges.high_ns),
             _ => Some(0),
         };
         let in_losses = summary.losses.iter().map(|loss| loss.time_share).sum::<f64>();
-        let in_losses_ns = (in_losses * summary.run.wall_ns as f64).round() as u64;
-        let unseen_ns = edges_ns.map(|edges_ns| edges_ns + unseen_ns + in_losses_ns);
+        // The share is of the time of all these CPUs together.
+        let watched_ns = summary.run.wall_ns as f64 * summary.run.cpus.len().max(1) as f64;
+        let in_losses_ns = (in_losses * watched_ns).round() as u64;
+        let unseen_ns = [edges_ns, unseen_ns, Some(in_losses_ns)].into_iter().sum::<Option<u64>>();
         Self {
             wall_ns: program.and_then(|program| program.lived_ns).unwrap_or(summary.run.wall_ns),
             cpu_ns: account.map(|account| account.kernel_ns),

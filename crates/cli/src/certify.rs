@@ -29,8 +29,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// For how long loops watch the CPUs before the runs, and the same work is measured before and after them.
+/// For how long loops watch the CPUs before the runs.
 const WATCHED: Duration = Duration::from_secs(2);
+/// How often the same work of 1 ms is timed before and after the runs.
 const REPETITIONS: &str = "500";
 /// The settings of the processor's frequency that a certificate names.
 const FREQUENCY: [&str; 2] = ["cpufreq governor", "intel_pstate"];
@@ -38,7 +39,7 @@ const FREQUENCY: [&str; 2] = ["cpufreq governor", "intel_pstate"];
 /// Was the machine quiet enough for a benchmark? Runs it, and states what it lost and the smallest effect that it could show
 ///
 /// The whole of each run is judged, not the moments around it: the time that others took from the command's threads. Before the
-/// runs, loops watch the CPUs for a second; before and after them the same work is timed. Without permission to record events
+/// runs, loops watch the CPUs for two seconds; before and after them the same work is timed. Without permission to record events
 /// only the time in the run queue is known: a machine may then be unfit, but not fit.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:

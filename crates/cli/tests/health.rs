@@ -22,7 +22,7 @@ fn copy(name: &str, to: &Path, start: Timestamp, end: Timestamp) {
     fs::write(to.join("run.json"), run.to_string()).expect("written");
 }
 
-/// Copies an example that ended so many hours ago.
+/// Copies an example, with an end that lies this many hours back.
 fn copy_from(name: &str, to: &Path, hours_ago: i64) {
     let end = Timestamp::now() - SignedDuration::from_hours(hours_ago);
     copy(name, to, end - SignedDuration::from_secs(5), end);
