@@ -5,11 +5,12 @@ mod counted;
 use crate::ask::{self, CpuList};
 use crate::files::is_used;
 use crate::gate::append;
+use crate::record::repeat::announce;
 use crate::record::started::Started;
 use crate::run::{run_dir, summarized};
 use crate::setup::{Place, explained, measure_as, plan};
 use crate::show::Printer;
-use crate::{command, exit, files, stop, terminal};
+use crate::{command, exit, files, stop};
 use anechoic_analyze::certificate::{Certificate, Evidence, Fitness, Limits};
 use anechoic_analyze::samples::{Measured, measure};
 use anechoic_analyze::{Summary, gate};
@@ -27,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// For how long loops watch the CPUs before the runs.
 const WATCHED: Duration = Duration::from_secs(2);
@@ -268,11 +269,11 @@ impl Session<'_> {
     /// Runs the command as often as asked, up to the first run that fails.
     fn all_runs(&self, before: &Summary) -> Result<Runs, Problem> {
         let (mut runs, all) = (Runs::default(), self.args.repeat);
-        let signal = stop::newest()?;
+        let (signal, begun) = (stop::newest()?, Instant::now());
         let is_recorded = before.run.traced;
         for number in 1..=all {
-            if all > 1 && !self.args.quiet {
-                terminal::print_note(format_args!("anechoic: run {number} of {all}"));
+            if all > 1 && !self.args.quiet && !self.args.json {
+                announce(number, all, begun); // JSON goes to the same stream
             }
             let arrived = Arc::clone(&self.arrived);
             let started = Started::new(&self.args.command, Arc::clone(&signal), Some(arrived));

@@ -24,7 +24,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 mod marks;
-mod repeat;
+pub(crate) mod repeat;
 pub(crate) mod running;
 pub(crate) mod started;
 

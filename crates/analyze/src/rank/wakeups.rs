@@ -74,12 +74,8 @@ pub struct RankedLatency {
     pub tied: bool,
 }
 
-/// A row before it is known who is lowest.
-#[derive(Default)]
-struct Cells {
-    /// Pairs that differ beyond chance, the lower one first.
-    lower: BTreeSet<(usize, usize)>,
-}
+/// Pairs of configurations that differ beyond chance, the lower one first.
+type Differing = BTreeSet<(usize, usize)>;
 
 /// Ranks configurations by the latencies of their wake-ups. Two of them differ beyond chance if [`compare_wakeups`] says so;
 /// the lowest is clear only if it differs from every other one.
@@ -91,7 +87,7 @@ pub fn rank_wakeups(
 ) -> Result<WakeupRanking, Problem> {
     let number = configurations.len();
     let pairs = (0..number).flat_map(|a| (a + 1..number).map(move |b| (a, b)));
-    let mut rows: BTreeMap<(Kind, Latency), Cells> = BTreeMap::new();
+    let mut rows: BTreeMap<(Kind, Latency), Differing> = BTreeMap::new();
     let mut comparisons = vec![];
     for (a, b) in pairs {
         let [(name_a, runs_a), (name_b, runs_b)] = [&configurations[a], &configurations[b]];
@@ -100,9 +96,9 @@ pub fn rank_wakeups(
         let unproven = found.verdict == WakeupVerdict::Unproven;
         for change in found.rows.iter().filter(|row| row.cpu.is_none()) {
             for (latency, values, clear) in measured(change) {
-                let cells = rows.entry((change.kind, latency)).or_default();
+                let pairs = rows.entry((change.kind, latency)).or_default();
                 if clear && !unproven && values[0] != values[1] {
-                    cells.lower.insert(if values[0] < values[1] { (a, b) } else { (b, a) });
+                    pairs.insert(if values[0] < values[1] { (a, b) } else { (b, a) });
                 }
             }
         }
@@ -116,9 +112,9 @@ pub fn rank_wakeups(
     let rows: Vec<RankedLatency> = rows
         .into_iter()
         .filter(|((kind, _), _)| comparisons.iter().all(|found| has_kind(found, *kind)))
-        .map(|((kind, latency), cells)| {
+        .map(|((kind, latency), pairs)| {
             let values = configurations.iter().map(|(_, runs)| value(runs, kind, latency));
-            cells.ranked(kind, latency, values.collect())
+            RankedLatency::new(kind, latency, values.collect(), &pairs)
         })
         .collect();
     if rows.is_empty() {
@@ -192,19 +188,19 @@ fn measured(change: &WakeupChange) -> [(Latency, [Option<f64>; 2], bool); 3] {
     ]
 }
 
-impl Cells {
-    fn ranked(self, kind: Kind, latency: Latency, values: Vec<Option<f64>>) -> RankedLatency {
+impl RankedLatency {
+    fn new(kind: Kind, latency: Latency, values: Vec<Option<f64>>, pairs: &Differing) -> Self {
         let number = values.len();
-        let is_below = |low: usize, high: usize| low == high || self.lower.contains(&(low, high));
+        let is_below = |low: usize, high: usize| low == high || pairs.contains(&(low, high));
         let lowest = (0..number).find(|&at| (0..number).all(|other| is_below(at, other)));
         let highest = (0..number).find(|&at| (0..number).all(|other| is_below(other, at)));
-        RankedLatency {
+        Self {
             kind,
             latency,
             lowest: only_lowest(&values),
             clearly_lowest: lowest,
             clearly_highest: highest,
-            tied: self.lower.is_empty(),
+            tied: pairs.is_empty(),
             values,
         }
     }

@@ -53,7 +53,9 @@ impl Recording<'_> {
         // The number in the first is passed on to the command and then gone.
         let (signal, arrived) = (stop::newest()?, stop::newest()?);
         for number in 1..=all {
-            self.announce(number, begun);
+            if !self.args.quiet && !self.args.json {
+                announce(number, all, begun); // JSON goes to the same stream
+            }
             let dir = run_dir(self.dir, number);
             let plan = Plan { repetition: Some((number, all)), ..self.plan.clone() };
             let recorded =
@@ -84,19 +86,6 @@ impl Recording<'_> {
         Ok(runs)
     }
 
-    /// States which run begins, and how long all take that are left if they take as long as those before.
-    fn announce(&self, number: u32, begun: Instant) {
-        if self.args.quiet || self.args.json {
-            return; // the result goes to the same stream
-        }
-        let (all, done) = (self.args.repeat, number - 1);
-        let left = begun.elapsed().checked_div(done).map(|each| each * (all - done));
-        let left = left.map_or(String::new(), |left| {
-            format!(", {} left", long_time(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX)))
-        });
-        terminal::print_note(format_args!("anechoic: run {number} of {all}{left}"));
-    }
-
     /// Shows how much of the variance between the runs noise explains; returns the exit code.
     fn show_runs(&self, runs: &[Findings]) -> Result<u8, Problem> {
         let before: Vec<&Findings> = runs.iter().collect();
@@ -108,4 +97,14 @@ impl Recording<'_> {
         // Runs that failed are stated, and lost events are a reason not to trust the result.
         Ok(if code == exit::WARNING { exit::NO_VERDICT } else { code })
     }
+}
+
+/// States which run begins, and how long all take that are left if they take as long as those before.
+pub(crate) fn announce(number: u32, all: u32, begun: Instant) {
+    let done = number - 1;
+    let left = begun.elapsed().checked_div(done).map(|each| each * (all - done));
+    let left = left.map_or(String::new(), |left| {
+        format!(", {} left", long_time(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX)))
+    });
+    terminal::print_note(format_args!("anechoic: run {number} of {all}{left}"));
 }

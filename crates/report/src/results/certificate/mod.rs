@@ -14,13 +14,11 @@ use crate::units::{counted, length, share, time};
 use anechoic_analyze::certificate::{
     Certificate, CertifiedRun, Check, Checked, Effect, Fitness, Source,
 };
-use anechoic_analyze::injection::Verdict;
 use anechoic_analyze::variance::UNATTRIBUTED;
-use anechoic_recording::Recording;
 
-/// The row of the result. It is computed from what its command measures.
+/// The row of the result. It is computed from what its command measures. An unfit machine makes no doubtful certificate, and the
+/// command decides what it means.
 pub static CERTIFICATE: Row<Certificate> = Row {
-    verdict,
     headline: |found| vec![headline(found)],
     section: Some(Section {
         anchor: "certificate",
@@ -38,14 +36,6 @@ const RUNS: usize = 5;
 const SAME: f64 = 0.0005;
 /// Widest command and source in a line.
 const NAME: usize = 60;
-
-fn verdict(found: &Certificate, _: &[&Recording]) -> Verdict {
-    match found.verdict {
-        Fitness::Fit => Verdict::Good,
-        Fitness::Undecided => Verdict::Nothing,
-        Fitness::Unfit => Verdict::Failed,
-    }
-}
 
 fn certificate(found: &Certificate, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
@@ -155,14 +145,14 @@ fn noise(check: &Check, found: &Certificate) -> String {
         Fitness::Fit => format!("it lost {lost}, at most {most} is allowed"),
         Fitness::Unfit => {
             let most_by = found.sources.first().map_or(String::new(), |source| {
-                format!(", most of it to {} ({})", name(source), share(source.share))
+                format!("; its largest source, {}, took {}", name(source), share(source.share))
             });
             format!("it lost {lost}{most_by}; at most {most} is allowed")
         }
     }
 }
 
-/// States the lost time: `0.31 %`, or `0.31 to 0.44 %` where a part is not visible.
+/// States the lost time, and how much it may be with what is not visible.
 pub(super) fn lost(found: &Certificate) -> String {
     let low = share(found.lost);
     match found.lost_at_most.map(share) {
