@@ -297,6 +297,12 @@ fn sources(found: &Variance, wanted_ns: f64) -> Vec<Source> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coverage::LossSummary;
+    use crate::edges::{Edges, Interrupts};
+    use crate::program::{Account, ProgramFacts};
+    use crate::summarize;
+    use anechoic_recording::{LossKind, Recording};
+    use std::path::Path;
 
     #[test]
     fn noise_is_judged_by_what_is_certain() {
@@ -315,6 +321,60 @@ mod tests {
             let high_ns = high.map(|high: f64| high * wanted_ns);
             let outcome = noise(low * wanted_ns, high_ns, wanted_ns, 0.01).outcome;
             assert_eq!(outcome, expected, "case: {name}");
+        }
+    }
+
+    /// A run of 1 s on two CPUs that wanted 2 s and lost 20 ms; in closed form.
+    #[test]
+    fn what_is_not_visible_is_added_or_bounds_nothing() {
+        let edges = |high_ns| Edges { low_ns: 0, high_ns, seen: 20, recording: "loops".into() };
+        let account = Account {
+            kernel_ns: 1_980_000_000,
+            executed_ns: 1_980_000_000,
+            unseen_ns: 1_000_000,
+            interrupted_ns: 0,
+            waking_ns: 0,
+            steal_ns: 2_000_000,
+            tolerance_ns: 0,
+            outside_ns: 0,
+        };
+        let some = Some(account);
+        let cases = [
+            ("no interrupts", 0, None, some, 0.0, Some(23_000_000)),
+            ("with their edges", 9, Some(edges(4_000_000)), some, 0.0, Some(27_000_000)),
+            ("edges unknown", 9, None, some, 0.0, None),
+            ("a tenth lost, of both CPUs", 0, None, some, 0.1, Some(223_000_000)),
+            ("all lost", 0, None, some, 1.0, Some(2_000_000_000)),
+            ("no account", 0, None, None, 0.0, None),
+        ];
+        let dir = Path::new("../../docs/examples/before");
+        let before = summarize(&Recording::open(dir).expect("an example")).expect("readable");
+        for (name, count, edges, account, time_share, expected) in cases {
+            let mut summary = before.clone();
+            (summary.total.wall_ns, summary.total.noise) = (2_000_000_000, 0.01);
+            (summary.run.wall_ns, summary.run.cpus) = (1_000_000_000, vec![0, 1]);
+            let mut interrupts = Interrupts::default();
+            (interrupts.count, interrupts.edges) = (count, edges);
+            summary.interrupts = Some(interrupts);
+            summary.losses = vec![LossSummary {
+                what: LossKind::Events,
+                intervals: 1,
+                count: 1,
+                time_share,
+                cpus: vec![0, 1],
+            }];
+            summary.run.program = Some(ProgramFacts {
+                name: "bench".into(),
+                exit_code: Some(0),
+                threads: 2,
+                ran_ns: 1_980_000_000,
+                lived_ns: None,
+                account,
+                recording: None,
+                marked: None,
+            });
+            let run = CertifiedRun::from_summary(&summary);
+            assert_eq!((run.lost_ns, run.at_most_ns), (20_000_000, expected), "case: {name}");
         }
     }
 }
