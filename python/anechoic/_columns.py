@@ -17,6 +17,7 @@ _TABLES = {
     "series": "series:u32 round:u32 method:text variant:text cpu:u32 tid:i32 policy:text fixed:text grain_ticks:u64"
     " asked:u64 parameters:text",
     "counters": "name:text cpu:u32 ticks:u64 value:u64",
+    "growth": "name:text start_ticks:u64 end_ticks:u64 end_ns:u64 value:u64",
     "lengths": "cpu:u32 from_ticks:u64 to_ticks:u64 count:u64",
     "names": "kind:text key:u64 ticks:u64 name:text",
     "activities": "cpu:u32 start_ticks:u64 end_ticks:u64 self_ticks:u64 detour:u64 parent:u32 kind:text source:text"

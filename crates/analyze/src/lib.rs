@@ -47,6 +47,7 @@ pub mod live;
 pub mod longest;
 mod loops;
 pub mod memory;
+pub mod monitor;
 pub mod noise;
 pub mod owners;
 pub mod paging;

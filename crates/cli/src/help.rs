@@ -15,6 +15,7 @@ const GROUPS: [(&str, &[Line]); 6] = [
             ("run", "every CPU's noise, and what took the time"),
             ("record", "what interrupts a program of yours, and what that takes"),
             ("top", "every CPU's noise, live"),
+            ("monitor", "a service: the seconds before something unusual, saved"),
             ("measure", "how long the same work takes, or how much fits into equal times"),
             ("suite", "all experiments of a paper, beside its published numbers"),
             ("minimal", "a kernel without services, with anechoic as its only process"),

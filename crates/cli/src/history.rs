@@ -8,11 +8,13 @@ use crate::show::ShowArgs;
 use anechoic_analyze::history::{
     History, Kind, LeftOut, MOST, PastRun, PastWakeups, WakeupHistory, flaws,
 };
+use anechoic_analyze::monitor::{Monitored, Saved};
 use anechoic_analyze::threads::in_order_at_most;
 use anechoic_analyze::{summarize, wakeup};
-use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_recording::{Problem, ProblemKind, Recording, methods};
 use anechoic_report::results::Found;
 use anechoic_report::results::history::HISTORY;
+use anechoic_report::results::monitored::MONITORED;
 use anechoic_report::results::wakeup_history::WAKEUP_HISTORY;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -55,6 +57,14 @@ pub fn run(args: &HistoryArgs) -> Result<ExitCode, Problem> {
         worst = worst.max(inputs.report_unread());
         recordings.extend(inputs.recordings);
     }
+    if recordings.iter().any(|recording| recording.run().method == methods::RATES) {
+        let (monitored, code) = monitored(&recordings)?;
+        let found = Found::from_value(&MONITORED, monitored, &[]);
+        worst = worst.max(code).max(printer.print(&found, dirs.first().map(PathBuf::as_path))?);
+        printer.finish()?;
+        args.page.write(found, args.show.force)?;
+        return Ok(ExitCode::from(worst));
+    }
     let with_history =
         recordings.iter().filter(|recording| Kind::from_run(recording.run()).has_history());
     let whole_and_new = |recording: &&Recording| {
@@ -82,6 +92,30 @@ pub fn run(args: &HistoryArgs) -> Result<ExitCode, Problem> {
     printer.finish()?;
     args.page.write(found, args.show.force)?;
     Ok(ExitCode::from(worst))
+}
+
+/// Returns what a service monitored, with what ran in the recordings that it saved. What cannot be read is reported, and
+/// returned as an exit code.
+fn monitored(recordings: &[Recording]) -> Result<(Monitored, u8), Problem> {
+    let is_of_counters = |recording: &&Recording| recording.run().method == methods::RATES;
+    let counters: Vec<&Recording> = recordings.iter().filter(is_of_counters).collect();
+    let programs: Vec<&Recording> =
+        recordings.iter().filter(|recording| recording.run().program.is_some()).collect();
+    let busy = Busy::steps("reading", programs.len() as u64, false);
+    let read = in_order_at_most(MOST_AT_ONCE, programs.len(), |at| {
+        let saved = Saved::read(programs[at].dir().display().to_string(), programs[at]);
+        busy.step();
+        saved
+    });
+    drop(busy);
+    let (mut saved, mut worst) = (vec![], 0);
+    for one in read {
+        match one {
+            Ok(one) => saved.push(one),
+            Err(problem) => worst = worst.max(exit::print_error(&problem)),
+        }
+    }
+    Ok((anechoic_analyze::monitor::monitored(&counters, saved)?, worst))
 }
 
 /// Returns the runs in a directory that were measured like the first run of these sides and belong to neither, nor are

@@ -31,6 +31,7 @@ mod merge;
 mod method_args;
 mod minimal;
 mod mistake;
+mod monitor;
 mod options;
 mod page;
 mod predict;
@@ -119,6 +120,7 @@ enum Command {
     Export(OfRows<export::ExportArgs>),
     Import(OfRows<import::ImportArgs>),
     Top(top::TopArgs),
+    Monitor(monitor::MonitorArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }
@@ -181,6 +183,7 @@ pub fn anechoic() -> ExitCode {
         Command::Export(OfRows(args)) => export::run(&args),
         Command::Import(OfRows(args)) => import::run(&args),
         Command::Top(args) => top::run(&args),
+        Command::Monitor(args) => monitor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     };

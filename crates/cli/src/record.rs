@@ -16,6 +16,7 @@ use anechoic_report::shown;
 use anechoic_system::cpus;
 use marks::{MarkArgs, Whose};
 use running::{Running, RunningArgs, Target};
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use started::Started;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
@@ -50,10 +51,13 @@ pub struct RecordArgs {
     /// its time ('lost>5%', exit code 2), or after this many detours ('detours>=1000'). A command goes on unrecorded
     #[arg(long, value_name = "CONDITION", value_parser = ask::program_stop_condition, allow_hyphen_values = true, conflicts_with = "repeat")]
     stop_on: Option<StopCondition>,
-    /// With --stop-on: keep only this much time before the detour, or before the end, and up to a quarter or about a
-    /// second more. It stays in memory, so that the command may wait for days
-    #[arg(long, value_name = "TIME", value_parser = ask::duration, requires = "stop_on", allow_hyphen_values = true)]
+    /// Keep only this much time before the end, or with --stop-on before the detour that ends it, and up to a quarter or about
+    /// a second more. It stays in memory, so that the command may go on for days
+    #[arg(long, value_name = "TIME", value_parser = ask::duration, allow_hyphen_values = true, conflicts_with = "repeat")]
     keep: Option<Duration>,
+    /// End with this process, which started it
+    #[arg(long, hide = true, value_name = "PID")]
+    with_parent: Option<i32>,
     #[command(flatten)]
     marks: MarkArgs,
     /// Count in an iteration what all threads of the program lose, for a mark whose thread waits for others
@@ -124,7 +128,17 @@ impl RecordArgs {
     }
 }
 
+/// Ends this process with its parent.
+fn end_with(parent: i32) -> Result<(), Problem> {
+    set_parent_process_death_signal(Some(Signal::TERM)).map_err(std::io::Error::from)?;
+    match getppid().is_some_and(|known| known.as_raw_nonzero().get() == parent) {
+        true => Ok(()),
+        false => Err(Problem::called_off()), // it has ended meanwhile
+    }
+}
+
 pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
+    args.with_parent.map_or(Ok(()), end_with)?;
     let wanted = args.cpus.as_ref().map(|list| &list.0[..]);
     let online = cpus::online();
     if let Some(wanted) = wanted.filter(|wanted| wanted.iter().any(|cpu| !online.contains(cpu))) {
@@ -155,7 +169,7 @@ pub fn run(args: &RecordArgs) -> Result<ExitCode, Problem> {
         stacks: args.stacks,
         late: args.late,
         save_every: args.save_every.unwrap_or(plan.save_every),
-        stop_on: args.stop_on,
+        stop_on: args.stop_on.or_else(|| args.keep.map(|_| StopCondition::End)),
         keep: args.keep,
         ..plan
     };

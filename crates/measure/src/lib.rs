@@ -30,6 +30,7 @@ pub mod inject;
 pub mod kernel;
 mod mapping;
 pub mod methods;
+pub mod monitor;
 pub mod run;
 mod scheduling;
 pub mod self_test;

@@ -49,6 +49,24 @@ pub struct Skew {
 }
 
 impl Clock {
+    /// Returns the clock of what was stamped in nanoseconds, by this counter, from this source.
+    #[must_use]
+    pub fn in_nanoseconds(counter: &str, source: &str) -> Self {
+        Self {
+            counter: counter.into(),
+            frequency_millihertz: 1_000_000_000_000,
+            frequency_source: source.into(),
+            residual_ppm: None,
+            invariant: true,
+            read_mean_ticks: 0.0,
+            sample_read_mean_ticks: None,
+            read_min_ticks: 0,
+            read_deltas: vec![],
+            call_costs_ns: vec![],
+            skew: vec![],
+        }
+    }
+
     /// Converts ticks to nanoseconds, rounded to the nearest.
     ///
     /// Exact integer arithmetic: the same ticks give the same nanoseconds everywhere.

@@ -84,6 +84,7 @@ mod pattern;
 mod policy;
 mod problem;
 mod program;
+pub mod rates;
 mod read;
 mod recorder;
 mod recording;
@@ -132,9 +133,9 @@ pub use recorder::Recorder;
 pub use recording::{Recording, find, find_each, readers};
 pub use row::{CpuRow, DerivedRow, EachTable, Row};
 pub use rows::{
-    Activity, ActivityKind, Counter, Delay, DelayKind, Detour, Fixed, KernelEvent, LengthCount,
-    Loss, LossKind, Mark, Name, ProgramThread, Release, Sample, Series, Stack, VictimState,
-    each_table,
+    Activity, ActivityKind, Counter, Delay, DelayKind, Detour, Fixed, Growth, KernelEvent,
+    LengthCount, Loss, LossKind, Mark, Name, ProgramThread, Release, Sample, Series, Stack,
+    VictimState, each_table,
 };
 pub use run::Run;
 pub use stint::Stint;

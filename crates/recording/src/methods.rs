@@ -34,3 +34,5 @@ pub const SWITCH: &str = "switch";
 pub const WAKEUP: &str = "wakeup";
 /// Ranks that compute and meet.
 pub const BSP: &str = "bsp";
+/// How fast the kernel's own counters grew, second by second (`anechoic monitor`).
+pub const RATES: &str = "counter-rates";

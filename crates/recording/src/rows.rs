@@ -87,6 +87,22 @@ tables! {
         value: u64,
     }
 
+    /// By how much a counter of the kernel grew since its reading before (measured table `growth`).
+    ///
+    /// The first reading of a counter has no row. Names are those of [`crate::RATES`]; that of a control group is followed by
+    /// a blank and the path of the group.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Growth: measured "growth", redact growth, span start_ticks end_ticks {
+        /// Name of the rate.
+        name: Arc<str>,
+        /// Time of the reading before.
+        start_ticks: u64 as rising,
+        /// Time of the reading.
+        end_ticks: u64 as rising => end_ns since_start end_ticks,
+        /// By how much it grew: in ns, or a number.
+        value: u64,
+    }
+
     /// How many detours, or latencies, of a range of lengths another tool counted (measured table `lengths`).
     ///
     /// Ranges of a CPU may overlap, where only some quantiles are known.

@@ -287,6 +287,9 @@ pub struct Run {
     /// The user's program that was recorded instead of loops; absent for all other methods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
+    /// What was monitored instead of loops; absent for all other methods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monitor: Option<Monitoring>,
     /// The parallel job in which this host's CPUs were measured, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<Parallel>,
@@ -312,6 +315,15 @@ pub struct Run {
     pub limits: Option<CpuLimits>,
     /// The machine.
     pub machine: Machine,
+}
+
+/// What `anechoic monitor` was asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Monitoring {
+    /// What saves a recording of what ran, as it is typed: `unusual`, or a limit like `steal>20%`.
+    pub save_on: Vec<String>,
+    /// The control groups that are monitored beside the machine.
+    pub groups: Vec<String>,
 }
 
 impl Run {
@@ -343,6 +355,7 @@ impl Run {
             own_threads: Vec::new(),
             injections: Vec::new(),
             program: None,
+            monitor: None,
             parallel: None,
             self_test: None,
             trace: None,

@@ -24,6 +24,8 @@ pub enum StopCondition {
     Wait(u64),
     /// A thread ran later than this, in ns, after its timer was to expire or another thread's waking call.
     Wakeup(u64),
+    /// Nothing ends the run before its time; of what it watched, the last part is kept.
+    End,
 }
 
 /// A second in which a program wanted its CPUs for less time than this, all together, meets no condition on its share.
@@ -34,6 +36,8 @@ pub const DETOUR: &str = "detour";
 /// What meets a condition on wake-ups.
 pub const WAKE_UP: &str = "wake-up";
 
+/// How it is written that nothing ends a run before its time.
+const END: &str = "end";
 /// How a condition is written.
 const EXAMPLE: &str = "write for example 'detour>100us' or 'detours>=100000', for a program also 'wait>1ms' or 'lost>5%', for wake-ups 'wakeup>100us'";
 
@@ -41,6 +45,9 @@ impl FromStr for StopCondition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if text.trim() == END {
+            return Ok(Self::End);
+        }
         let wrong = || format!("'{text}' is no condition; {EXAMPLE}");
         // 'wakeup=100us' is how timerlat's users write it.
         let wakeup =
@@ -77,6 +84,7 @@ impl Display for StopCondition {
             Self::Wakeup(ns) => write!(f, "wakeup>{}", typed(*ns)),
             Self::Count(count) => write!(f, "detours>={count}"),
             Self::Lost(ppm) => write!(f, "lost>{}%", f64::from(*ppm) / 1e4),
+            Self::End => f.write_str(END),
         }
     }
 }
@@ -87,7 +95,7 @@ impl StopCondition {
     pub fn awaited(&self) -> &'static str {
         match self {
             Self::Wakeup(_) => WAKE_UP,
-            Self::Longer(_) | Self::Count(_) | Self::Lost(_) | Self::Wait(_) => DETOUR,
+            Self::Longer(_) | Self::Count(_) | Self::Lost(_) | Self::Wait(_) | Self::End => DETOUR,
         }
     }
 }

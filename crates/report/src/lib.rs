@@ -35,6 +35,7 @@ mod style;
 mod table;
 mod units;
 
+pub use export::{MonitorCounts, monitor_metrics};
 pub use figures::{Figure, FigureSubject, captions, figures};
 pub use injected::{injected, where_and_what};
 pub use json::json;
@@ -55,6 +56,7 @@ pub use results::live::injection::verification;
 pub use results::live::self_test::self_test;
 pub use results::measured::{measured, spectrum};
 pub use results::memory::memory;
+pub use results::monitored::amount_of_rate;
 pub use results::paging::paging;
 pub use results::rank::rank;
 pub use results::repeat::repeat;

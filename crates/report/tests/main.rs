@@ -16,6 +16,7 @@ mod iterations;
 mod made;
 mod memory;
 mod methods;
+mod monitored;
 mod paging;
 mod phases;
 mod published;

@@ -87,6 +87,19 @@ impl Cgroup {
         &self.directory
     }
 
+    /// Returns its directories, its own first: under version 1 each controller has a hierarchy, in which a group of the same path
+    /// belongs to it.
+    pub(crate) fn directories(&self) -> Vec<String> {
+        let mut all = vec![self.directory.clone()];
+        if self.hierarchy.controllers.is_some() {
+            let root = Root::live();
+            let others = hierarchies(&root).into_iter().filter(|it| it.controllers.is_some());
+            let same = others.map(|it| format!("{}{}", it.mount, self.path()));
+            all.extend(same.filter(|it| *it != self.directory && root.exists(it)));
+        }
+        all
+    }
+
     /// Returns its path in its hierarchy, as `/proc/PID/cgroup` shows it.
     #[must_use]
     pub fn path(&self) -> &str {

@@ -113,7 +113,7 @@ const SCHEDSTAT_VERSIONS: std::ops::RangeInclusive<u32> = 15..=17;
 
 /// Reads the time that runnable tasks waited on each CPU, from /proc/schedstat; empty if the version is
 /// unknown.
-fn run_delays(text: &str) -> impl Iterator<Item = (&'static str, u32, u64)> {
+pub(crate) fn run_delays(text: &str) -> impl Iterator<Item = (&'static str, u32, u64)> {
     let version = text.lines().next().and_then(|line| line.strip_prefix("version "));
     let known = version
         .and_then(|version| version.trim().parse().ok())

@@ -32,6 +32,7 @@ pub mod machine;
 pub mod memory_nodes;
 pub mod perf;
 pub mod quantum;
+pub mod rates;
 pub mod rights;
 pub mod rlimits;
 pub mod shared_object;

@@ -49,7 +49,7 @@ fn sign(a: f64, b: f64) -> f64 {
 
 impl Step {
     /// Finds the step by the ranks of the runs (Pettitt 1979); absent if there is none.
-    pub(super) fn find(runs: &[Valued<'_>]) -> Option<Self> {
+    pub(crate) fn find(runs: &[Valued<'_>]) -> Option<Self> {
         let n = runs.len();
         if n < FEWEST {
             return None;

@@ -75,7 +75,10 @@ impl Watch {
         let program = run.program.as_ref()?;
         let longer_ticks = match condition {
             StopCondition::Longer(ns) | StopCondition::Wait(ns) => run.clock.ticks(ns),
-            StopCondition::Count(_) | StopCondition::Lost(_) | StopCondition::Wakeup(_) => u64::MAX,
+            StopCondition::Count(_)
+            | StopCondition::Lost(_)
+            | StopCondition::Wakeup(_)
+            | StopCondition::End => u64::MAX,
         };
         let lost_time = LostTime::new(Members::new(program), &run.clock, run.start_ticks);
         let waits = matches!(condition, StopCondition::Wait(_));
@@ -127,7 +130,8 @@ impl Watch {
             StopCondition::Longer(_)
             | StopCondition::Count(_)
             | StopCondition::Wait(_)
-            | StopCondition::Wakeup(_) => {
+            | StopCondition::Wakeup(_)
+            | StopCondition::End => {
                 self.lost_time.going_on_since(now_ticks.saturating_sub(longest_ticks))
             }
         };
@@ -234,7 +238,10 @@ impl Watch {
                 }
             }
             StopCondition::Lost(ppm) => self.met = self.seconds.lossy(ppm, &held, &self.tool),
-            StopCondition::Count(_) | StopCondition::Wait(_) | StopCondition::Wakeup(_) => {}
+            StopCondition::Count(_)
+            | StopCondition::Wait(_)
+            | StopCondition::Wakeup(_)
+            | StopCondition::End => {}
         }
     }
 

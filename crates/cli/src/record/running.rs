@@ -15,6 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// The name of what is in the control group above all others.
+const ALL_PROGRAMS: &str = "all programs";
+
 /// What runs already.
 pub(crate) trait Target {
     /// Returns it as it is now, and begins to count its CPU time.
@@ -62,6 +65,7 @@ impl RunningArgs {
             return Err(ProblemKind::Usage.problem(why, "is a variable not set? name one"));
         }
         let group = match (&self.cgroup, &self.unit, &self.container) {
+            (Some(path), _, _) if path == "/" => Group::new(cgroups::named(path)?, ALL_PROGRAMS),
             (Some(path), _, _) => Group::new(cgroups::named(path)?, path),
             (_, Some(unit), _) => Group::new(cgroups::unit(unit)?, unit),
             (_, _, Some(id)) => Group::new(cgroups::container(id)?, &format!("container {id}")),
@@ -69,6 +73,29 @@ impl RunningArgs {
             _ => return Ok(Some(Box::new(Processes::new(&self.pid)))),
         };
         Ok(Some(Box::new(group)))
+    }
+
+    /// Returns the options again, as they are typed.
+    pub(crate) fn as_args(&self) -> Vec<String> {
+        let named =
+            [("--cgroup", &self.cgroup), ("--unit", &self.unit), ("--container", &self.container)];
+        let named = named.into_iter().filter_map(|(option, name)| Some([option, name.as_deref()?]));
+        let mut args: Vec<String> = named.flatten().map(str::to_owned).collect();
+        args.extend(self.pid.iter().flat_map(|pid| ["--pid".to_owned(), pid.to_string()]));
+        args
+    }
+
+    /// Returns the control group that is named, if one is.
+    ///
+    /// # Errors
+    /// There is no such control group, unit or container.
+    pub(crate) fn group(&self) -> Result<Option<Cgroup>, Problem> {
+        match (&self.cgroup, &self.unit, &self.container) {
+            (Some(path), _, _) => cgroups::named(path).map(Some),
+            (_, Some(unit), _) => cgroups::unit(unit).map(Some),
+            (_, _, Some(id)) => cgroups::container(id).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// Returns whether something is named.

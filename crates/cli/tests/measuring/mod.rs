@@ -18,6 +18,7 @@ mod laws;
 mod measure;
 mod memory;
 mod minimal;
+mod monitor;
 mod own_work;
 mod paging;
 mod record;

@@ -13,6 +13,7 @@ use super::trial;
 use anechoic_attribute::program::{self, REFILL_FUNCTION, Watch};
 use anechoic_kernels::counter;
 use anechoic_recording::run::{CpuTime, DrainPolicy, EventCost, Program, Run, RunState};
+use anechoic_recording::stop::StopCondition;
 use anechoic_recording::{
     Detour, EventKind, Problem, ProblemKind, Recorder, Recording, WriteError, in_words,
 };
@@ -254,7 +255,8 @@ fn watch(
         if let Some(error) = store.trouble() {
             return (counter::ordered(), RunState::Interrupted(in_words(error)));
         }
-        let looks = plan.stop_on.is_some() || plan.stacks || watcher.watches();
+        let awaits = plan.stop_on.is_some_and(|condition| condition != StopCondition::End);
+        let looks = awaits || plan.stacks || watcher.watches();
         let nap = if subject.end().is_some() { NAP } else { SHORT_NAP };
         let nap = if looks { nap.min(LOOK) } else { nap };
         stolen.read();
@@ -264,7 +266,8 @@ fn watch(
         kernel.wait_for(nap, subject.end());
         run.limits = kernel.look_at_limits(|| subject.processes());
         let save = saved.elapsed() >= plan.save_every;
-        if save || looks || kernel.half_full() {
+        let part_is_over = store.part_is_over(counter::ordered());
+        if save || looks || kernel.half_full() || part_is_over == Some(true) {
             run.drain = DrainPolicy::HighWater;
             run.end_ticks = counter::ordered();
             kernel.drain(run, store);
@@ -275,7 +278,7 @@ fn watch(
         if store.stopped_by().is_some() {
             return (run.end_ticks, RunState::Complete); // it has what it was asked for
         }
-        match store.part_is_over(counter::ordered()) {
+        match part_is_over {
             Some(true) => last_part::begin((plan, start), subject, kernel, stolen, run, store),
             Some(false) => {}
             None if save => store.checkpoint(run),

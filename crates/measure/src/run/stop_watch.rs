@@ -46,7 +46,10 @@ impl StopWatch {
     ) -> Self {
         let longer_ticks = match condition {
             StopCondition::Longer(ns) | StopCondition::Wakeup(ns) => clock.ticks(ns),
-            StopCondition::Count(_) | StopCondition::Lost(_) | StopCondition::Wait(_) => u64::MAX,
+            StopCondition::Count(_)
+            | StopCondition::Lost(_)
+            | StopCondition::Wait(_)
+            | StopCondition::End => u64::MAX,
         };
         let switch_ticks = clock.ticks_of(SWITCHES);
         Self {
@@ -84,7 +87,8 @@ impl StopWatch {
                 StopCondition::Count(_)
                 | StopCondition::Lost(_)
                 | StopCondition::Wait(_)
-                | StopCondition::Wakeup(_) => {}
+                | StopCondition::Wakeup(_)
+                | StopCondition::End => {}
             }
         }
     }

@@ -286,19 +286,7 @@ pub(super) fn ended(run: &mut Run, written: Option<SystemTime>, length_ns: u64) 
 /// Describes the run as far as it is known before the file was read.
 pub(super) fn run(file: &Path, format: &str, host: String) -> Run {
     let file = file.file_name().unwrap_or_default().to_string_lossy();
-    let clock = Clock {
-        counter: "nanoseconds".into(),
-        frequency_millihertz: 1_000_000_000_000,
-        frequency_source: "imported".into(),
-        residual_ppm: None,
-        invariant: true,
-        read_mean_ticks: 0.0,
-        sample_read_mean_ticks: None,
-        read_min_ticks: 0,
-        read_deltas: vec![],
-        call_costs_ns: vec![],
-        skew: vec![],
-    };
+    let clock = Clock::in_nanoseconds("nanoseconds", "imported");
     let machine = Machine {
         host,
         model: "unknown".into(),

@@ -1,6 +1,6 @@
 //! What names the owner of the machine in the rows of each table is removed.
 
-use super::{Activity, Delay, Mark, Name, ProgramThread, Release, Series};
+use super::{Activity, Delay, Growth, Mark, Name, ProgramThread, Release, Series};
 use crate::aliases::{Aliases, names_thread};
 use crate::event::{KERNEL_FUNCTION, NameKind};
 use crate::sources;
@@ -22,6 +22,13 @@ pub(super) fn name(row: &mut Name, aliases: &mut Aliases) {
 fn calls_in_kernel(stack: &str) -> String {
     let kernel = stack.split(';').filter(|call| call.ends_with(KERNEL_FUNCTION));
     kernel.collect::<Vec<_>>().join(";")
+}
+
+/// Removes the path of a control group.
+pub(super) fn growth(row: &mut Growth, aliases: &mut Aliases) {
+    if let Some((rate, group)) = row.name.split_once(' ') {
+        row.name = format!("{rate} {}", aliases.alias(group)).into();
+    }
 }
 
 /// Removes what the program wrote.

@@ -21,6 +21,7 @@ mod sysjitter;
 pub use detours::Export;
 pub use format::{Format, Holds};
 use notes::REASONS;
+pub use prometheus::{MonitorCounts, monitor_metrics};
 
 /// All formats, in the order of the help.
 pub const FORMATS: &[&Format] = &[

@@ -26,6 +26,7 @@ const UNITS: &[&str] = &["seconds", "ratio"];
 fn text(families: &[Family], out: &mut dyn Write) -> io::Result<()> {
     for family in families {
         let kind = match family.kind {
+            Kind::Counter => "counter",
             Kind::Gauge => "gauge",
             Kind::Summary => "summary",
             Kind::Info => "info",

@@ -1,7 +1,10 @@
 //! Metrics of a recording in Prometheus' text format 0.0.4, as node_exporter's textfile collector reads it.
 
+mod monitor;
 mod releases;
 mod wakeups;
+
+pub use monitor::{MonitorCounts, monitor_metrics};
 
 use super::{Export, Format, Holds, REASONS};
 use crate::style::plain;
@@ -59,6 +62,7 @@ pub(super) struct Family {
 /// What kind of metric a family is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
+    Counter,
     Gauge,
     Summary,
     Info,
@@ -336,6 +340,7 @@ fn by_name(summary: &Summary) -> Vec<Sample> {
 fn text(families: &[Family], out: &mut dyn Write) -> io::Result<()> {
     for family in families {
         let (kind, end) = match family.kind {
+            Kind::Counter => ("counter", ""),
             Kind::Gauge => ("gauge", ""),
             Kind::Summary => ("summary", ""),
             Kind::Info => ("gauge", "_info"),

@@ -27,6 +27,7 @@ pub mod longest_wakeups;
 pub mod measured;
 pub mod memory;
 mod model;
+pub mod monitored;
 pub mod paging;
 pub mod phases;
 pub mod rank;
@@ -91,6 +92,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &certificate::CERTIFICATE,
     &history::HISTORY,
     &wakeup_history::WAKEUP_HISTORY,
+    &monitored::MONITORED,
     &gate::GATE,
     &list::LIST,
     &live::VERIFICATION,

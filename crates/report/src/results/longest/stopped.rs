@@ -24,6 +24,9 @@ fn what_ends(run: &Facts) -> &'static str {
 pub(crate) fn sentence(stopped: &Stopped, run: &Facts) -> String {
     let ended = how_it_ended(stopped, run);
     let Some((all, which)) = last_part(stopped.kept, run) else { return ended };
+    if stopped.condition == StopCondition::End {
+        return which;
+    }
     let chosen = match stopped.condition {
         StopCondition::Longer(ns) if stopped.found() => format!(
             " The detour is the first over {}{} in {all}; shorter ones and their shares are known of the kept part alone, which \
@@ -72,6 +75,7 @@ fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
             StopCondition::Count(number) => {
                 format!("The {} ended before it had {} detours.", what_ends(run), count(number))
             }
+            StopCondition::End => String::new(),
             StopCondition::Lost(ppm) => format!(
                 "In no second of at least {} in which the program wanted its CPUs, more than {} % of that was lost.",
                 asked(LEAST_WANTED.as_nanos() as u64),
@@ -83,6 +87,7 @@ fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
         (StopCondition::Count(number), _) => {
             format!("The {what} has its {} detours after {after}.", count(number))
         }
+        (StopCondition::End, _) => String::new(),
         (StopCondition::Wakeup(_), _) => {
             format!("A wake-up at {after} ended the {what} ({condition}).")
         }
