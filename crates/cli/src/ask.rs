@@ -36,9 +36,11 @@ fn only_for_wakeups(text: &str) -> String {
 pub(crate) fn stop_condition(text: &str) -> Result<StopCondition, String> {
     match text.parse()? {
         StopCondition::Wakeup(_) => Err(only_for_wakeups(text)),
-        StopCondition::Lost(_) | StopCondition::Wait(_) => Err(format!(
-            "'{text}' is a condition of `anechoic record`; write for example 'detour>100us' or 'detours>=100000'"
-        )),
+        StopCondition::Lost(_) | StopCondition::Wait(_) | StopCondition::Release(_) => {
+            Err(format!(
+                "'{text}' is a condition of `anechoic record`; write for example 'detour>100us' or 'detours>=100000'"
+            ))
+        }
         condition => Ok(condition),
     }
 }

@@ -38,7 +38,7 @@ pub struct MonitorArgs {
     #[command(flatten)]
     running: RunningArgs,
     /// What saves the last seconds: 'unusual', a rate like 'steal>20%' or 'switches>50000', or of the recorded program
-    /// 'wait>5ms', 'lost>5%' or 'detour>1ms'; several times [default: unusual]
+    /// 'wait>5ms', 'release>1ms', 'lost>5%' or 'detour>1ms'; several times [default: unusual]
     #[arg(long, value_name = "CONDITION", value_parser = SaveOn::parse)]
     save_on: Vec<SaveOn>,
     /// Also keep the rates of this control group; several times
@@ -100,7 +100,9 @@ impl SaveOn {
         let name = text.split('>').next().unwrap_or(text).trim();
         match name {
             UNUSUAL if text.trim() == UNUSUAL => Ok(Self::Unusual),
-            "wait" | "lost" | "detour" => ask::program_stop_condition(text).map(Self::Program),
+            "wait" | "release" | "lost" | "detour" => {
+                ask::program_stop_condition(text).map(Self::Program)
+            }
             _ => text.parse().map(Self::Rate),
         }
     }

@@ -47,7 +47,8 @@ pub struct RecordArgs {
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["pid", "cgroup", "unit", "container"], value_parser = clap::value_parser!(u32).range(1..=999))]
     repeat: u32,
     /// End the recording at the first detour that is longer ('detour>1ms', exit code 2), when a thread has waited longer for a
-    /// CPU that other programs had ('wait>1ms', exit code 2), after a second in which the program lost more than this share of
+    /// CPU that other programs had ('wait>1ms', exit code 2), when a thread executes later after the time of its own timer
+    /// ('release>1ms', exit code 2), after a second in which the program lost more than this share of
     /// its time ('lost>5%', exit code 2), or after this many detours ('detours>=1000'). A command goes on unrecorded
     #[arg(long, value_name = "CONDITION", value_parser = ask::program_stop_condition, allow_hyphen_values = true, conflicts_with = "repeat")]
     stop_on: Option<StopCondition>,

@@ -77,19 +77,22 @@ fn systemd_accepts_the_units() {
     if !there.exists() || command("systemd-analyze", &["--version"]).code != Some(0) {
         return note::skipped("no systemd");
     }
-    for place in ["usr/libexec", "usr/lib/systemd"] {
+    for place in ["usr/bin", "usr/libexec", "usr/lib/systemd"] {
         fs::create_dir_all(at(place)).expect("created");
     }
     assert_eq!(command("cp", &["-r", arg(&there), arg(&at(units))]).code, Some(0));
     let ours = root().join("contrib/systemd");
     assert_eq!(command("cp", &["-r", &format!("{}/.", arg(&ours)), arg(&at(units))]).code, Some(0));
     let place = format!("--root={}", arg(dir.path()));
-    let names = ["anechoic-health.service", "anechoic-health.timer"];
-    let verify = || command("systemd-analyze", &["verify", "--man=no", &place, names[0], names[1]]);
+    let names = ["anechoic-health.service", "anechoic-health.timer", "anechoic-monitor.service"];
+    let options = ["verify", "--man=no", &place];
+    let verify = || command("systemd-analyze", &[&options[..], &names].concat());
     let incomplete = verify();
     assert!(incomplete.err.contains("anechoic-measure is not executable"), "{}", incomplete.err);
     let script = root().join("contrib/anechoic-measure");
     fs::copy(script, at("usr/libexec/anechoic-measure")).expect("copied");
+    let tool = env!("CARGO_BIN_EXE_anechoic");
+    std::os::unix::fs::symlink(tool, at("usr/bin/anechoic")).expect("a link");
     let done = verify();
     let about: Vec<&str> = done.err.lines().filter(|line| line.contains("anechoic")).collect();
     assert!(done.code == Some(0) && about.is_empty(), "{}", done.err);

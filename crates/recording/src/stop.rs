@@ -24,6 +24,8 @@ pub enum StopCondition {
     Wait(u64),
     /// A thread ran later than this, in ns, after its timer was to expire or another thread's waking call.
     Wakeup(u64),
+    /// A thread of a program executed later than this, in ns, after the time for which it had set its timer.
+    Release(u64),
     /// Nothing ends the run before its time; of what it watched, the last part is kept.
     End,
 }
@@ -33,13 +35,15 @@ pub const LEAST_WANTED: Duration = Duration::from_millis(100);
 
 /// What meets most conditions: a detour, or what is known by one.
 pub const DETOUR: &str = "detour";
+/// What meets a condition on what timers release.
+pub const RELEASE: &str = "release";
 /// What meets a condition on wake-ups.
 pub const WAKE_UP: &str = "wake-up";
 
 /// How it is written that nothing ends a run before its time.
 const END: &str = "end";
 /// How a condition is written.
-const EXAMPLE: &str = "write for example 'detour>100us' or 'detours>=100000', for a program also 'wait>1ms' or 'lost>5%', for wake-ups 'wakeup>100us'";
+const EXAMPLE: &str = "write for example 'detour>100us' or 'detours>=100000', for a program also 'wait>1ms', 'release>1ms' or 'lost>5%', for wake-ups 'wakeup>100us'";
 
 impl FromStr for StopCondition {
     type Err = String;
@@ -64,6 +68,7 @@ impl FromStr for StopCondition {
         match what.trim() {
             "detour" => Ok(Self::Longer(ns(than)?)),
             "wait" => Ok(Self::Wait(ns(than)?)),
+            "release" => Ok(Self::Release(ns(than)?)),
             WAKEUP => Ok(Self::Wakeup(ns(than)?)),
             "detours" => {
                 let number: u64 = than.parse().map_err(|_| wrong())?;
@@ -82,6 +87,7 @@ impl Display for StopCondition {
             Self::Longer(ns) => write!(f, "detour>{}", typed(*ns)),
             Self::Wait(ns) => write!(f, "wait>{}", typed(*ns)),
             Self::Wakeup(ns) => write!(f, "wakeup>{}", typed(*ns)),
+            Self::Release(ns) => write!(f, "release>{}", typed(*ns)),
             Self::Count(count) => write!(f, "detours>={count}"),
             Self::Lost(ppm) => write!(f, "lost>{}%", f64::from(*ppm) / 1e4),
             Self::End => f.write_str(END),
@@ -90,11 +96,12 @@ impl Display for StopCondition {
 }
 
 impl StopCondition {
-    /// Names what meets the condition: [`DETOUR`] or [`WAKE_UP`].
+    /// Names what meets the condition: [`DETOUR`], [`RELEASE`] or [`WAKE_UP`].
     #[must_use]
     pub fn awaited(&self) -> &'static str {
         match self {
             Self::Wakeup(_) => WAKE_UP,
+            Self::Release(_) => RELEASE,
             Self::Longer(_) | Self::Count(_) | Self::Lost(_) | Self::Wait(_) | Self::End => DETOUR,
         }
     }

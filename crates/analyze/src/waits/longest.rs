@@ -105,8 +105,9 @@ pub(crate) fn wait_that_met(
     for delay in recording.rows_of_cpu::<Delay>(met.cpu).each() {
         let delay = delay?;
         let thread = table.thread(delay.thread).map(|thread| thread.tid);
-        let is_it = (delay.start_ticks, thread) == (met.start_ticks, Some(tid));
-        if is_it && delay.kind != DelayKind::Blocked {
+        // That of a late release begins with the waking, which is after the time of the timer.
+        let is_it = delay.start_ticks == met.start_ticks || delay.end_ticks == met.end_ticks;
+        if is_it && thread == Some(tid) && delay.kind != DelayKind::Blocked {
             let calls =
                 places::beside(recording, std::slice::from_ref(&delay))?.pop().unwrap_or_default();
             return Ok(long_wait(&delay, calls, &table, recording));

@@ -63,7 +63,7 @@ pub(crate) fn derive_threads(recording: &Recording, names: &Arc<Names>) -> Resul
             let number = |tid| threads.number(tid);
             let found =
                 has_releases.then(|| releases.event(event, members, number, &wakers.contexts));
-            tables.releases.extend(found.flatten());
+            tables.releases.extend(found.flatten().map(|(_, release)| release));
         }
         wakers.name(threads);
         if event.is_none() && has_releases {

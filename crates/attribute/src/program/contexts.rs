@@ -50,6 +50,13 @@ impl Contexts {
         Self { follows: FOLLOWS_NS.map(|ns| clock.ticks(ns)), losses, cpus: BTreeMap::new() }
     }
 
+    /// Adds intervals in which events were lost, none of them before the last event.
+    pub(super) fn lose(&mut self, losses: &[Loss]) {
+        let events = losses.iter().filter(|loss| loss.what == LossKind::Events);
+        self.losses.extend(events.cloned());
+        self.losses.sort_by_key(|loss| Reverse(loss.start_ticks));
+    }
+
     /// Processes the next event. Those of all CPUs come in time order.
     pub(super) fn event(&mut self, event: &KernelEvent) {
         while let Some(loss) = self.losses.pop_if(|loss| loss.start_ticks < event.ticks) {

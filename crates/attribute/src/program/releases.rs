@@ -10,7 +10,7 @@ use super::contexts::Contexts;
 use crate::frame::What;
 use crate::label::Labels;
 use anechoic_recording::event::{Handler, Role};
-use anechoic_recording::{Clock, EventKind, KernelEvent, Loss, LossKind, Members, Release};
+use anechoic_recording::{Clock, EventKind, KernelEvent, Loss, LossKind, Members, Release, Run};
 use explained::Explained;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -57,7 +57,8 @@ pub(super) struct Releases<'a> {
     /// For when the timer of the last release of each thread was set, by the number of the thread; absent if something else
     /// has woken it since.
     previous: HashMap<u32, u64>,
-    explained: Explained<'a>,
+    /// Absent while a program is recorded, when nobody asks what took most of a release.
+    explained: Option<Explained<'a>>,
     /// Number of releases that are left out, because the clock of their timers was set while their threads slept.
     left_out: u64,
 }
@@ -81,29 +82,55 @@ impl<'a> Releases<'a> {
             pending: HashMap::new(),
             seen: BTreeMap::new(),
             previous: HashMap::new(),
-            explained: Explained::new(labels, clock),
+            explained: Some(Explained::new(labels, clock)),
             left_out: 0,
         }
     }
 
+    /// Begins to find them while a program is recorded, maybe for days.
+    pub(super) fn live(run: &Run) -> Releases<'static> {
+        let start = run.start_day_ns().map(|ns| (ns, run.start_ticks));
+        Releases {
+            start_ticks: run.start_ticks,
+            losses: vec![],
+            lost: vec![],
+            timers: Timers::new(&run.clock, start),
+            pending: HashMap::new(),
+            seen: BTreeMap::new(),
+            previous: HashMap::new(),
+            explained: None,
+            left_out: 0,
+        }
+    }
+
+    /// Adds intervals in which events were lost, none of them before the last event.
+    pub(super) fn add_losses(&mut self, losses: &[Loss]) {
+        let events = losses.iter().filter(|loss| loss.what == LossKind::Events);
+        self.losses.extend(events.cloned());
+        self.losses.sort_by_key(|loss| Reverse(loss.start_ticks));
+    }
+
     /// Processes the next event, after which these are the threads of the program, and this is what goes on on each CPU; returns a
-    /// release that is over. `number` returns the number of a thread of the program.
+    /// release that is over, with the id of its thread. `number` returns the number of a thread of the program.
     pub(super) fn event(
         &mut self,
         event: &KernelEvent,
         members: &Members,
         number: impl Fn(i32) -> Option<u32>,
         contexts: &Contexts,
-    ) -> Option<Release> {
+    ) -> Option<(i32, Release)> {
         self.lose(event.ticks);
         self.timers.event(event);
-        self.explained.event(event);
+        if let Some(explained) = &mut self.explained {
+            explained.event(event);
+        }
         let found = self.arrives(event);
         if event.kind == EventKind::Waking {
             self.wakes(event, members, number, contexts);
         }
         self.seen.insert(event.cpu, event.ticks);
-        self.row(&found?)
+        let found = found?;
+        Some((found.tid, self.row(&found)?))
     }
 
     /// Returns the releases that are not over when the recording ends. Where a thread may have had its CPU all the while, this
@@ -141,7 +168,9 @@ impl<'a> Releases<'a> {
         self.pending.clear();
         self.previous.clear();
         self.timers.lose();
-        self.lost.iter().for_each(|loss| self.explained.lose(loss.cpu));
+        if let Some(explained) = &mut self.explained {
+            self.lost.iter().for_each(|loss| explained.lose(loss.cpu));
+        }
         self.lost.retain(|loss| loss.end_ticks >= ticks);
     }
 
@@ -222,7 +251,8 @@ impl<'a> Releases<'a> {
         if timer.due < self.start_ticks {
             return None;
         }
-        let (source, name, source_ticks) = self.explained.most(found);
+        let taken = self.explained.as_ref().map(|explained| explained.most(found));
+        let (source, name, source_ticks) = taken.unwrap_or_default();
         Some(Release {
             cpu: found.cpu,
             due_ticks: timer.due,
@@ -234,7 +264,10 @@ impl<'a> Releases<'a> {
             timer_cpu: timer.cpu,
             woken_ticks: found.woken,
             unseen_ticks: found.unseen,
-            previous_ticks: self.previous.insert(found.thread, timer.due),
+            previous_ticks: match self.explained {
+                Some(_) => self.previous.insert(found.thread, timer.due),
+                None => None,
+            },
             source,
             name,
             source_ticks,

@@ -1,6 +1,8 @@
 //! Looks, while a program is recorded, for what ends the recording before its time.
 
+use super::contexts::Contexts;
 use super::lost_time::LostTime;
+use super::releases::Releases;
 use super::threads::Wait;
 use anechoic_recording::run::Run;
 use anechoic_recording::stop::{LEAST_WANTED, LossySecond, StopCondition, StoppedBy};
@@ -27,6 +29,10 @@ pub struct Watch {
     lost_time: LostTime,
     /// Events that are not processed yet: those of another CPU may come before them.
     waiting: Vec<KernelEvent>,
+    /// What timers wake, if a late release ends the recording.
+    timed: Option<(Releases<'static>, Contexts)>,
+    /// A later release ends the recording.
+    later_ticks: u64,
     tool: ToolTime,
     /// Number of detours so far.
     detours: u64,
@@ -78,8 +84,15 @@ impl Watch {
             StopCondition::Count(_)
             | StopCondition::Lost(_)
             | StopCondition::Wakeup(_)
+            | StopCondition::Release(_)
             | StopCondition::End => u64::MAX,
         };
+        let later_ticks = match condition {
+            StopCondition::Release(ns) => run.clock.ticks(ns),
+            _ => u64::MAX,
+        };
+        let timed = matches!(condition, StopCondition::Release(_))
+            .then(|| (Releases::live(run), Contexts::new(&run.clock, vec![])));
         let lost_time = LostTime::new(Members::new(program), &run.clock, run.start_ticks);
         let waits = matches!(condition, StopCondition::Wait(_));
         let threads = run.own_threads.iter().map(|thread| thread.tid).collect();
@@ -87,8 +100,10 @@ impl Watch {
             condition,
             longer_ticks,
             counted_cpus: program.counted_cpus.clone(),
-            lost_time: if waits { lost_time.by_thread() } else { lost_time },
+            lost_time: if waits || timed.is_some() { lost_time.by_thread() } else { lost_time },
             waiting: Vec::new(),
+            timed,
+            later_ticks,
             tool: ToolTime { threads, since: BTreeMap::new(), ran: BTreeMap::new() },
             detours: 0,
             seconds: Seconds {
@@ -131,6 +146,7 @@ impl Watch {
             | StopCondition::Count(_)
             | StopCondition::Wait(_)
             | StopCondition::Wakeup(_)
+            | StopCondition::Release(_)
             | StopCondition::End => {
                 self.lost_time.going_on_since(now_ticks.saturating_sub(longest_ticks))
             }
@@ -142,6 +158,10 @@ impl Watch {
     pub fn take(&mut self, events: &[KernelEvent], losses: &[Loss]) {
         losses.iter().for_each(|loss| self.tool.lose(loss.cpu));
         self.lost_time.losses(losses.iter().cloned());
+        if let Some((releases, contexts)) = &mut self.timed {
+            releases.add_losses(losses);
+            contexts.lose(losses);
+        }
         self.waiting.extend_from_slice(events);
     }
 
@@ -159,6 +179,7 @@ impl Watch {
             self.pass_seconds(event.ticks);
             self.tool.follow(&event);
             self.lost_time.event(&event);
+            self.look_at_release(&event);
             self.lost_time.forget_ended(&event); // a recording may last for days
         }
         self.pass_seconds(until_ticks);
@@ -241,7 +262,27 @@ impl Watch {
             StopCondition::Count(_)
             | StopCondition::Wait(_)
             | StopCondition::Wakeup(_)
+            | StopCondition::Release(_)
             | StopCondition::End => {}
+        }
+    }
+
+    /// Looks whether a release that this event ends is too late: the time for which the thread had set its timer counts. The
+    /// time of the tool in it does not.
+    fn look_at_release(&mut self, event: &KernelEvent) {
+        let Some((releases, contexts)) = &mut self.timed else { return };
+        let (members, threads) = self.lost_time.by_number();
+        let Some(threads) = threads else { return };
+        contexts.event(event);
+        let number = |tid| threads.number(tid);
+        let Some((tid, release)) = releases.event(event, members, number, contexts) else { return };
+        let (cpu, start_ticks, end_ticks) = (release.cpu, release.due_ticks, release.end_ticks);
+        let late_ticks = end_ticks.saturating_sub(start_ticks);
+        let tool_ticks = self.tool.within(&Detour { cpu, start_ticks, end_ticks });
+        let is_late = late_ticks.saturating_sub(tool_ticks) > self.later_ticks;
+        if is_late && self.met.is_none() && self.counts(cpu) {
+            let thread = Some(tid);
+            self.met = Some(StoppedBy { cpu, start_ticks, end_ticks, second: None, thread });
         }
     }
 

@@ -8,7 +8,7 @@ use anechoic_analyze::waits::ReleaseRow;
 use anechoic_lab::note;
 use anechoic_recording::{ProgramThread, Recording, Release, sources};
 use anechoic_system::cpus;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A program whose threads sleep on timers, and measure how late they were.
@@ -81,6 +81,57 @@ fn measured(line: &str) -> Measured {
     (name.to_owned(), numbers(rest))
 }
 
+/// Builds the program; nothing without a compiler.
+fn built(dir: &Path) -> Option<PathBuf> {
+    let (source, program) = (dir.join("releases.c"), dir.join("releases"));
+    std::fs::write(&source, PROGRAM).expect("a file");
+    let built = command("cc", &["-O2", "-pthread", "-o", arg(&program), arg(&source)]);
+    if built.code != Some(0) {
+        note::skipped("there is no C compiler");
+    }
+    Some(program).filter(|_| built.code == Some(0))
+}
+
+/// The release that ends a recording is the first that the program itself saw come so late, and the program goes on.
+#[test]
+fn the_first_late_release_ends_the_recording() {
+    let _alone = tool::alone();
+    if !may_trace() || !may_be_real_time() {
+        return;
+    }
+    if !cfg!(target_arch = "x86_64") {
+        return note::skipped("the program reads the counter of x86-64");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let Some(program) = built(dir.path()) else { return };
+    let (program, record) = (arg(&program), dir.path().join("record"));
+    let cpu = cpus::allowed()[0].to_string();
+    // It spins from half a second on, for longer than any release waits otherwise.
+    let script = format!(
+        "sleep 0.5; exec timeout 0.02 taskset -c {cpu} chrt -f 70 sh -c 'while :; do :; done'"
+    );
+    let hog = spawn(Command::new("sh").args(["-c", &script]));
+    let target = ["timeout", "20", "taskset", "-c", &cpu, program, "run"];
+    let options = ["record", "-q", "--stop-on", "release>15ms", "--keep", "300ms"];
+    let done = anechoic(&[&options[..], &["-o", arg(&record), "--"], &target[..]].concat());
+    wait(hog);
+    let own: Vec<Measured> = done.out.lines().map(measured).collect();
+    let late = own.iter().filter(|(_, [due, at, _])| at - due > 15_000_000);
+    let Some((name, [due_ns, at_ns, counter])) = late.min_by_key(|(_, times)| times[2]) else {
+        return note::skipped("the host let nothing spin for long enough");
+    };
+    assert_eq!(done.code, Some(2), "{done:?}");
+    let recording = Recording::open(&record).expect("a recording");
+    let met = recording.run().stop_on.as_ref().and_then(|stop| stop.met).expect("it was met");
+    let us = |ticks: u64| recording.run().clock.seconds(ticks) * 1e6;
+    let back_us = us(counter.abs_diff(met.end_ticks));
+    let apart_us = (us(met.end_ticks - met.start_ticks) - (at_ns - due_ns) as f64 / 1e3).abs();
+    // Several threads may be as late; the first of them to execute ended it.
+    assert!(back_us < 300.0 && apart_us < 300.0, "{met:?}: {name} was {} ns late", at_ns - due_ns);
+    assert!(recording.run().stop_on.as_ref().is_some_and(|stop| stop.kept.is_some()));
+    assert!(own.len() > 1_000, "it went on: {}", own.len());
+}
+
 #[test]
 fn latencies_are_those_of_the_program_and_the_hog_is_named() {
     let _alone = tool::alone();
@@ -91,11 +142,7 @@ fn latencies_are_those_of_the_program_and_the_hog_is_named() {
         return note::skipped("the program reads the counter of x86-64");
     }
     let dir = tempfile::tempdir().expect("a directory");
-    let (source, program) = (dir.path().join("releases.c"), dir.path().join("releases"));
-    std::fs::write(&source, PROGRAM).expect("a file");
-    if command("cc", &["-O2", "-pthread", "-o", arg(&program), arg(&source)]).code != Some(0) {
-        return note::skipped("there is no C compiler");
-    }
+    let Some(program) = built(dir.path()) else { return };
     let (program, record, spun) =
         (arg(&program), dir.path().join("record"), dir.path().join("spins"));
     let cpu = cpus::allowed()[0].to_string();

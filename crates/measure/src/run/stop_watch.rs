@@ -49,6 +49,7 @@ impl StopWatch {
             StopCondition::Count(_)
             | StopCondition::Lost(_)
             | StopCondition::Wait(_)
+            | StopCondition::Release(_)
             | StopCondition::End => u64::MAX,
         };
         let switch_ticks = clock.ticks_of(SWITCHES);
@@ -88,6 +89,7 @@ impl StopWatch {
                 | StopCondition::Lost(_)
                 | StopCondition::Wait(_)
                 | StopCondition::Wakeup(_)
+                | StopCondition::Release(_)
                 | StopCondition::End => {}
             }
         }

@@ -66,7 +66,7 @@ fn play(events: &[KernelEvent], start_us: u64, losses: &[Loss]) -> Vec<Release> 
     let mut found = vec![];
     for event in events {
         contexts.event(event);
-        found.extend(releases.event(event, &members, number, &contexts));
+        found.extend(releases.event(event, &members, number, &contexts).map(|(_, row)| row));
     }
     found.extend(releases.finish(END_US * US));
     found

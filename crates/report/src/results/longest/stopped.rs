@@ -39,6 +39,11 @@ pub(crate) fn sentence(stopped: &Stopped, run: &Facts) -> String {
              construction.",
             asked(ns)
         ),
+        StopCondition::Release(ns) if stopped.found() => format!(
+            " The release is the first over {} in {all}; all else is known of the kept part alone, which ends with it by \
+             construction.",
+            asked(ns)
+        ),
         StopCondition::Lost(_) if stopped.found() => {
             " Shares and rates are those of the kept part alone, which ends with that second by construction.".into()
         }
@@ -75,6 +80,9 @@ fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
             StopCondition::Count(number) => {
                 format!("The {} ended before it had {} detours.", what_ends(run), count(number))
             }
+            StopCondition::Release(ns) => {
+                format!("No thread was released later than {} by a timer.", asked(ns))
+            }
             StopCondition::End => String::new(),
             StopCondition::Lost(ppm) => format!(
                 "In no second of at least {} in which the program wanted its CPUs, more than {} % of that was lost.",
@@ -104,6 +112,15 @@ fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
                 "A detour of {took} on CPU {cpu} at {after} ended the {what} ({condition}); {cause}."
             )
         }
+        (StopCondition::Release(_), _) => match &stopped.wait {
+            None => format!(
+                "A thread executed too late after its timer of {after}. That ended the {what} ({condition})."
+            ),
+            Some(wait) => format!(
+                "{}; its timer was set for {after}. That ended the {what} ({condition}).",
+                waited(wait)
+            ),
+        },
         (StopCondition::Wait(_), _) => match &stopped.wait {
             None => format!(
                 "A wait at {after} ended the {what} ({condition}), but it could not be saved."
