@@ -67,30 +67,7 @@ pub(crate) fn last_part(kept: Option<Kept>, run: &Facts) -> Option<(String, Stri
 
 fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
     let (condition, what) = (stopped.condition, what_ends(run));
-    let Some(after) = stopped.after_ns.map(instant) else {
-        return match condition {
-            StopCondition::Longer(ns) if run.policy.is_fifo() => {
-                format!("Apart from artefacts of --fifo, no detour was longer than {}.", asked(ns))
-            }
-            StopCondition::Longer(ns) => format!("No detour was longer than {}.", asked(ns)),
-            StopCondition::Wait(ns) => {
-                format!("No thread waited longer than {} for a CPU that others had.", asked(ns))
-            }
-            StopCondition::Wakeup(ns) => format!("No wake-up was later than {}.", asked(ns)),
-            StopCondition::Count(number) => {
-                format!("The {} ended before it had {} detours.", what_ends(run), count(number))
-            }
-            StopCondition::Release(ns) => {
-                format!("No thread was released later than {} by a timer.", asked(ns))
-            }
-            StopCondition::End => String::new(),
-            StopCondition::Lost(ppm) => format!(
-                "In no second of at least {} in which the program wanted its CPUs, more than {} % of that was lost.",
-                asked(LEAST_WANTED.as_nanos() as u64),
-                f64::from(ppm) / 1e4
-            ),
-        };
-    };
+    let Some(after) = stopped.after_ns.map(instant) else { return not_met(condition, run) };
     match (condition, &stopped.detour) {
         (StopCondition::Count(number), _) => {
             format!("The {what} has its {} detours after {after}.", count(number))
@@ -136,6 +113,33 @@ fn how_it_ended(stopped: &Stopped, run: &Facts) -> String {
             });
             format!("{lost} ended the {what} ({condition}).{longest}")
         }
+    }
+}
+
+/// Returns that nothing met the condition of a run.
+fn not_met(condition: StopCondition, run: &Facts) -> String {
+    let what = what_ends(run);
+    match condition {
+        StopCondition::Longer(ns) if run.policy.is_fifo() => {
+            format!("Apart from artefacts of --fifo, no detour was longer than {}.", asked(ns))
+        }
+        StopCondition::Longer(ns) => format!("No detour was longer than {}.", asked(ns)),
+        StopCondition::Wait(ns) => {
+            format!("No thread waited longer than {} for a CPU that others had.", asked(ns))
+        }
+        StopCondition::Wakeup(ns) => format!("No wake-up was later than {}.", asked(ns)),
+        StopCondition::Count(number) => {
+            format!("The {what} ended before it had {} detours.", count(number))
+        }
+        StopCondition::Release(ns) => {
+            format!("No thread was released later than {} by a timer.", asked(ns))
+        }
+        StopCondition::End => String::new(),
+        StopCondition::Lost(ppm) => format!(
+            "In no second of at least {} in which the program wanted its CPUs, more than {} % of that was lost.",
+            asked(LEAST_WANTED.as_nanos() as u64),
+            f64::from(ppm) / 1e4
+        ),
     }
 }
 
