@@ -28,11 +28,12 @@ const MOST_AT_ONCE: usize = 4;
 /// The newest recording of `anechoic run` or `anechoic record` decides which runs count: those of its host that measured the
 /// same CPUs for about as long, with the same threshold, policy and kernel events, or that recorded a program of its name. Keep runs of one configuration in a directory of their own:
 /// what was changed between them counts as variation. Of recordings of `anechoic measure wakeup` it shows the quantiles and the
-/// share of late wake-ups. With twenty runs or more, `anechoic compare BEFORE AFTER --history
+/// share of late wake-ups. Of a directory of `anechoic monitor` it shows the rates over time, and what ran when one was
+/// unusual. With twenty runs or more, `anechoic compare BEFORE AFTER --history
 /// DIR` makes a verdict of one run on each side.
 #[derive(Debug, clap::Args)]
 #[command(
-    mut_arg("json", |arg| arg.help("Print JSON (schema/history.schema.json; of wake-ups wakeup-history.schema.json)")),
+    mut_arg("json", |arg| arg.help("Print JSON (schema/history.schema.json; of wake-ups wakeup-history.schema.json, of a monitor monitored.schema.json)")),
     after_help = "Examples:\n  anechoic run --repeat 20 -d 5s -o nightly    # or one run a night, each into nightly/DATE\n  \
                   anechoic history nightly --html history.html\n  anechoic compare before after --history nightly"
 )]
@@ -94,13 +95,23 @@ pub fn run(args: &HistoryArgs) -> Result<ExitCode, Problem> {
     Ok(ExitCode::from(worst))
 }
 
+/// Returns whether a service saved a recording: it is beside its counters, under the name that it gives.
+fn is_saved(recording: &Recording, counters: &[&Recording]) -> bool {
+    let named = recording.dir().file_name().is_some_and(|name| {
+        let name = name.to_string_lossy();
+        name.strip_prefix("saved-").is_some_and(|number| number.parse::<u64>().is_ok())
+    });
+    let beside = counters.iter().any(|one| one.dir().parent() == recording.dir().parent());
+    named && beside && recording.run().program.is_some()
+}
+
 /// Returns what a service monitored, with what ran in the recordings that it saved. What cannot be read is reported, and
 /// returned as an exit code.
 fn monitored(recordings: &[Recording]) -> Result<(Monitored, u8), Problem> {
     let is_of_counters = |recording: &&Recording| recording.run().method == methods::RATES;
     let counters: Vec<&Recording> = recordings.iter().filter(is_of_counters).collect();
     let programs: Vec<&Recording> =
-        recordings.iter().filter(|recording| recording.run().program.is_some()).collect();
+        recordings.iter().filter(|recording| is_saved(recording, &counters)).collect();
     let busy = Busy::steps("reading", programs.len() as u64, false);
     let read = in_order_at_most(MOST_AT_ONCE, programs.len(), |at| {
         let saved = Saved::read(programs[at].dir().display().to_string(), programs[at]);

@@ -20,6 +20,7 @@ use flight::{Flight, FlightPlan, Outcome};
 use metrics::Metrics;
 use place::MonitorPlace;
 use signals::{Signals, Told};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -31,7 +32,7 @@ use std::time::{Duration, Instant};
 /// hour, exceeds a limit, or a program waits too long, the seconds before that are saved as a recording: what ran, and who waited.
 /// `anechoic history DIR` shows both together. Events cost CPU time, which is printed at the end; --no-events leaves them out.
 ///
-/// SIGUSR1 saves the last seconds now, SIGHUP begins a new recording of counters, SIGTERM and Ctrl-C end the service.
+/// SIGUSR1 saves the last seconds now, SIGHUP without a terminal begins a new recording of counters, SIGTERM and Ctrl-C end the service.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MonitorArgs {
@@ -82,7 +83,8 @@ const EXAMPLES: &str = "Examples:
                                    also when a thread of nginx waits for a CPU
   sudo anechoic monitor --metrics 127.0.0.1:9440
                                    for Prometheus: http://127.0.0.1:9440/metrics
-  sudo pkill -USR1 -x anechoic     save the last seconds now
+  sudo pkill -USR1 -f 'anechoic monitor'
+                                   save the last seconds now
   anechoic monitor --no-events     without privileges: counters only
   anechoic history anechoic-monitor
                                    what was seen, and what ran then";
@@ -120,6 +122,10 @@ impl std::fmt::Display for SaveOn {
 
 /// After something unusual, this is still recorded.
 const AFTER: Duration = Duration::from_secs(2);
+/// What is unusual is known so long after its start: it is a median over some seconds.
+const KNOWN_AFTER: Duration = Duration::from_secs(6);
+/// Counters are saved first after this time, so that there is something to look at.
+const FIRST: Duration = Duration::from_secs(5);
 /// A recording of counters has so many readings, those of an hour; then the next one begins.
 const READINGS: u32 = 3_600;
 /// After what could not be done, the next attempt.
@@ -137,6 +143,7 @@ pub fn run(args: &MonitorArgs) -> Result<ExitCode, Problem> {
     let asked = Monitoring {
         save_on: save_on.iter().map(ToString::to_string).collect(),
         groups: groups.iter().map(|group| group.path().to_owned()).collect(),
+        ..Monitoring::default()
     };
     let limits = save_on.iter().filter_map(|one| match one {
         SaveOn::Rate(limit) => Some(*limit),
@@ -146,17 +153,20 @@ pub fn run(args: &MonitorArgs) -> Result<ExitCode, Problem> {
         target: args.running.as_args(),
         condition: program,
         keep: args.keep,
+        known_after: KNOWN_AFTER + AFTER,
         most_per_hour: args.most_per_hour,
     };
+    let monitor = Monitor::begin(&groups, asked, env!("CARGO_PKG_VERSION"));
+    verify_limits(&save_on, &monitor.names())?;
     let mut service = Service {
         watch: Watch::new(limits.collect(), save_on.contains(&SaveOn::Unusual)),
-        monitor: Monitor::begin(&groups, asked, env!("CARGO_PKG_VERSION")),
+        monitor,
         metrics: Metrics::open(&args.metrics)?,
         flight: (!args.no_events).then(|| Flight::new(flight)),
         place,
         quiet: args.quiet,
         pending: None,
-        save_due: Instant::now() + args.save_every,
+        save_due: Instant::now() + args.save_every.min(FIRST),
         every: args.every,
         save_every: args.save_every,
         started: Instant::now(),
@@ -180,11 +190,34 @@ fn program_condition(
         let why = format!("'{second}' is a second condition of a program");
         return Err(ProblemKind::Usage.problem(why, "give one, and any number of rates"));
     }
+    if args.no_events && args.running.names_processes() {
+        let why = "--no-events records no process";
+        return Err(ProblemKind::Usage.problem(why, "leave --pid out"));
+    }
     if let Some(condition) = first.filter(|_| args.no_events) {
         let why = format!("'{condition}' is known from events only");
         return Err(ProblemKind::Usage.problem(why, "leave --no-events out"));
     }
     Ok(first)
+}
+
+/// Refuses a limit on what the kernel does not show here.
+fn verify_limits(save_on: &[SaveOn], names: &[&str]) -> Result<(), Problem> {
+    for one in save_on {
+        let SaveOn::Rate(limit) = one else { continue };
+        if !names.contains(&limit.rate.name) {
+            let why = format!(
+                "the kernel does not show '{}' here ({})",
+                limit.rate.name, limit.rate.source
+            );
+            let remedy = match limit.rate.is_of_group {
+                true => "name a control group with --group".to_owned(),
+                false => format!("choose one of {}", names.join(", ")),
+            };
+            return Err(ProblemKind::Usage.problem(why, remedy));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the control groups whose rates are kept.
@@ -194,7 +227,8 @@ fn groups(args: &MonitorArgs) -> Result<Vec<cgroups::Cgroup>, Problem> {
     for path in &args.group {
         groups.push(cgroups::named(path)?);
     }
-    groups.dedup();
+    let mut seen = HashSet::new();
+    groups.retain(|group| seen.insert(group.path().to_owned()));
     Ok(groups)
 }
 
@@ -234,6 +268,7 @@ impl Service {
                 Some(Told::Reload) => {
                     self.save();
                     self.monitor.close(None);
+                    self.readings = 0;
                     self.note(|| "a new recording of counters begins (SIGHUP)".into());
                 }
                 None => {}
@@ -244,7 +279,9 @@ impl Service {
                 next = (next + self.every).max(now);
                 self.look();
             }
-            if self.pending.as_ref().is_some_and(|(_, due)| now >= *due) {
+            let can_save =
+                self.flight.as_ref().is_some_and(|flight| !flight.is_young() || !flight.flies());
+            if can_save && self.pending.as_ref().is_some_and(|(_, due)| now >= *due) {
                 self.save_flight();
             }
             self.reap();
@@ -308,8 +345,11 @@ impl Service {
             match saved {
                 Ok((dir, reasons)) => {
                     self.metrics.count_saved();
+                    let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                    self.monitor.note_saved(name, reasons.clone());
                     self.note(|| format!("saved {}: {}", shown(&dir), reasons.join("; ")));
-                    self.place.make_room();
+                    let kept = self.place.make_room();
+                    self.metrics.keeps(kept);
                 }
                 Err(why) => {
                     self.metrics.count_not_saved();
@@ -358,7 +398,12 @@ impl Service {
             metrics::own_costs(self.started.elapsed(), self.flight.as_ref().map(Flight::cost));
         self.note(|| costs);
         let dir = shown(self.place.dir()).to_string();
-        self.note(|| format!("`anechoic history {dir}` shows it"));
+        match self.trouble {
+            true => {
+                print_note("anechoic: the last readings are lost, because they could not be saved")
+            }
+            false => self.note(|| format!("`anechoic history {dir}` shows it")),
+        }
         ExitCode::from(u8::from(self.trouble || self.monitor.dropped > 0))
     }
 

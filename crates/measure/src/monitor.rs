@@ -6,7 +6,7 @@
 use anechoic_recording::machine::Machine;
 use anechoic_recording::rates::RATES;
 use anechoic_recording::rows::Growth;
-use anechoic_recording::run::{DrainPolicy, Monitoring, NotAvailable, Run, RunState};
+use anechoic_recording::run::{DrainPolicy, Monitoring, NotAvailable, Run, RunState, SavedFor};
 use anechoic_recording::{Clock, Held, Problem, Recorder, Recording, methods};
 use anechoic_system::cgroups::Cgroup;
 use anechoic_system::machine;
@@ -41,6 +41,8 @@ pub struct Monitor {
     tool_version: String,
     /// What is not saved yet.
     rows: Vec<Growth>,
+    /// What was saved since the last description.
+    saved: Vec<SavedFor>,
     open: Option<Open>,
     /// Rows that were dropped because nothing could be saved.
     pub dropped: u64,
@@ -54,9 +56,21 @@ struct Open {
 }
 
 impl Monitor {
+    /// Returns the names of the rates that this kernel shows, without control groups.
+    #[must_use]
+    pub fn names(&self) -> Vec<&'static str> {
+        self.reader.names()
+    }
+
+    /// Notes what was saved, for the description of the recording that is open or of the next one.
+    pub fn note_saved(&mut self, name: String, reasons: Vec<String>) {
+        self.saved.push(SavedFor { name, reasons });
+    }
+
     /// Begins with the first reading.
     #[must_use]
     pub fn begin(groups: &[Cgroup], asked: Monitoring, tool_version: &str) -> Self {
+        let asked = Monitoring { began_utc: format!("{:.6}", jiff::Timestamp::now()), ..asked };
         let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
         Self {
             reader: RateReader::begin(groups, now_ns),
@@ -66,6 +80,7 @@ impl Monitor {
             command: command.collect(),
             tool_version: tool_version.to_owned(),
             rows: vec![],
+            saved: vec![],
             open: None,
             dropped: 0,
         }
@@ -105,10 +120,15 @@ impl Monitor {
         let Some(first) = self.rows.first() else { return Ok(()) };
         if self.open.is_none() {
             let run = self.describe(first.start_ticks);
-            self.open = Some(Open::create(&dir()?, run)?);
+            let dir = dir()?;
+            let open = Open::create(&dir, run).inspect_err(|_| {
+                let _ = std::fs::remove_dir(&dir); // it is empty
+            });
+            self.open = Some(open?);
         }
         let Some(open) = &mut self.open else { return Ok(()) };
         let before = open.recorder.safe_rows::<Growth>();
+        open.note(&mut self.saved);
         let saved = open.recorder.append(&self.rows).and_then(|()| open.recorder.complete_parts());
         // What is complete stays readable; the rest goes into another recording.
         let safe = open.recorder.safe_rows::<Growth>().saturating_sub(before) as usize;
@@ -122,7 +142,9 @@ impl Monitor {
 
     /// Completes the recording that is open; the next rows go into a new one. `trouble` ended it early.
     pub fn close(&mut self, trouble: Option<&Problem>) {
-        let Some(Open { recorder, mut run, _held }) = self.open.take() else { return };
+        let Some(mut open) = self.open.take() else { return };
+        open.note(&mut self.saved);
+        let Open { recorder, mut run, _held } = open;
         run.end_ticks = now_ns();
         run.end_utc = Some(format!("{:.6}", jiff::Timestamp::now()));
         run.state = match trouble {
@@ -146,7 +168,7 @@ impl Monitor {
         let absent = absent.map(|rate| {
             NotAvailable::new(
                 format!("{} ({})", rate.title, rate.name),
-                format!("this kernel does not show it ({})", rate.source),
+                format!("the kernel does not show it here ({})", rate.source),
                 "",
             )
         });
@@ -169,6 +191,13 @@ impl Open {
         let recorder = Recorder::create(dir, &run)?;
         let held = Recording::open(dir)?.hold()?; // nobody takes it for one that was cut off
         Ok(Self { recorder, run, _held: held })
+    }
+
+    /// Adds to the description what was saved.
+    fn note(&mut self, saved: &mut Vec<SavedFor>) {
+        let Some(monitor) = self.run.monitor.as_mut().filter(|_| !saved.is_empty()) else { return };
+        monitor.saved.append(saved);
+        let _ = self.recorder.describe(&self.run); // it is described again at the end
     }
 }
 

@@ -49,12 +49,18 @@ pub enum ShownBy {
     Interrupts,
     /// Threads by the time for which they executed.
     Threads,
+    /// Softirqs by their number.
+    Softirqs,
+    /// Threads by the number of switches to them.
+    Switches,
+    /// Threads by the number of those that they began.
+    Forks,
     /// Nothing: it is below the kernel, or a matter of what no event shows.
     Nothing,
 }
 
 use RateUnit::{CpuTime, Number, Time};
-use ShownBy::{Holders, Interrupts, Nothing, Threads};
+use ShownBy::{Forks, Holders, Interrupts, Nothing, Softirqs, Switches, Threads};
 
 /// All rates, those of the machine first.
 pub const RATES: &[RateSpec] = &[
@@ -92,9 +98,9 @@ pub const RATES: &[RateSpec] = &[
         "/proc/stat: irq, softirq",
     ),
     rate("interrupts", "interrupts", Number, Interrupts, "/proc/stat: intr"),
-    rate("softirqs", "softirqs", Number, Interrupts, "/proc/stat: softirq"),
-    rate("switches", "switches of threads", Number, Threads, "/proc/stat: ctxt"),
-    rate("forks", "processes and threads begun", Number, Threads, "/proc/stat: processes"),
+    rate("softirqs", "softirqs", Number, Softirqs, "/proc/stat: softirq"),
+    rate("switches", "switches of threads", Number, Switches, "/proc/stat: ctxt"),
+    rate("forks", "processes and threads begun", Number, Forks, "/proc/stat: processes"),
     RateSpec {
         is_watched: false,
         ..rate(
@@ -136,6 +142,9 @@ pub fn find_rate(name: &str) -> Option<&'static RateSpec> {
     RATES.iter().find(|rate| rate.name == name)
 }
 
+/// A smaller share of the time is none.
+const LEAST: f64 = 1e-6;
+
 /// A rate that is too high, as a user types it: `steal>20%`, `switches>50000`, `cpu-pressure>200ms`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateLimit {
@@ -153,12 +162,16 @@ impl FromStr for RateLimit {
         let (name, most) = text.split_once('>').ok_or_else(|| {
             format!("'{text}' is no limit; write for example 'steal>20%' or 'switches>50000'")
         })?;
+        let name = name.trim();
         let names = || RATES.iter().map(|rate| rate.name).collect::<Vec<_>>().join(", ");
-        let rate = find_rate(name.trim())
-            .ok_or_else(|| format!("'{}' is no rate; there are {}", name.trim(), names()))?;
+        let rate =
+            find_rate(name).ok_or_else(|| format!("'{name}' is no rate; there are {}", names()))?;
         let most = most.trim();
         let most = match rate.unit {
             CpuTime | Time if most.ends_with('%') => percent(most)?,
+            CpuTime | Time if most.parse::<f64>().is_ok() => {
+                return Err(format!("'{text}' has no unit; write for example '{name}>20%'"));
+            }
             CpuTime | Time => duration(most)?.as_secs_f64(),
             Number => most
                 .parse()
@@ -166,7 +179,10 @@ impl FromStr for RateLimit {
                 .filter(|most: &f64| most.is_finite() && *most >= 0.0)
                 .ok_or_else(|| format!("'{most}' is no number per second"))?,
         };
-        Ok(Self { rate, most })
+        match rate.unit {
+            CpuTime | Time if most < LEAST => Err(format!("'{text}' is less than can be seen")),
+            _ => Ok(Self { rate, most }),
+        }
     }
 }
 
@@ -182,7 +198,9 @@ fn percent(text: &str) -> Result<f64, String> {
 impl Display for RateLimit {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.rate.unit {
-            CpuTime | Time => write!(f, "{}>{}%", self.rate.name, self.most * 100.0),
+            CpuTime | Time => {
+                write!(f, "{}>{}%", self.rate.name, (self.most * 1e9).round() / 1e7)
+            }
             Number => write!(f, "{}>{}", self.rate.name, self.most),
         }
     }
@@ -197,6 +215,8 @@ mod tests {
         for (text, name, most) in [
             ("steal>20%", "steal", 0.2),
             ("busy > 150 %", "busy", 1.5),
+            ("busy>7%", "busy", 0.07),
+            ("busy>57%", "busy", 0.57),
             ("cpu-pressure>200ms", "cpu-pressure", 0.2),
             ("switches>50000", "switches", 50_000.0),
         ] {
@@ -204,10 +224,18 @@ mod tests {
             assert_eq!((limit.rate.name, limit.most), (name, most), "{text}");
             let again: RateLimit = limit.to_string().parse().expect("as it is written");
             assert_eq!(again, limit);
+            assert!(limit.to_string().len() <= text.len() + 2, "{limit}");
         }
-        for wrong in
-            ["steal", "steel>1%", "steal>20", "switches>5%", "switches>-1", "steal>x%", ">1%"]
-        {
+        for wrong in [
+            "steal",
+            "steel>1%",
+            "steal>20",
+            "switches>5%",
+            "switches>-1",
+            "steal>x%",
+            ">1%",
+            "busy>100ns",
+        ] {
             assert!(wrong.parse::<RateLimit>().is_err(), "{wrong}");
         }
     }

@@ -324,6 +324,21 @@ pub struct Monitoring {
     pub save_on: Vec<String>,
     /// The control groups that are monitored beside the machine.
     pub groups: Vec<String>,
+    /// When the service began, RFC 3339 in UTC: what is usual is known from then on.
+    #[serde(default)]
+    pub began_utc: String,
+    /// What was saved while this was recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub saved: Vec<SavedFor>,
+}
+
+/// A recording of what ran, and why it was saved.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SavedFor {
+    /// Name of its directory, beside that of the counters.
+    pub name: String,
+    /// Why it was saved, in words.
+    pub reasons: Vec<String>,
 }
 
 impl Run {

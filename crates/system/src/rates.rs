@@ -94,6 +94,20 @@ impl RateReader {
         reader
     }
 
+    /// Returns the names of the rates that this kernel shows, without control groups.
+    #[must_use]
+    pub fn names(&self) -> Vec<&'static str> {
+        let known = |name: &str| self.before.keys().any(|key| key.split(' ').next() == Some(name));
+        RATES
+            .iter()
+            .map(|rate| rate.name)
+            .filter(|name| {
+                let all = name.strip_suffix("-worst").unwrap_or(name);
+                known(all)
+            })
+            .collect()
+    }
+
     /// Returns by how much each counter has grown since the last reading. What cannot be read, was set back or had no reading
     /// before has no row.
     pub fn read(&mut self, now: impl Fn() -> u64) -> Vec<Growth> {

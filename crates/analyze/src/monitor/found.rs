@@ -112,6 +112,9 @@ fn utc(seconds: f64) -> String {
 /// A time between two readings that is longer than this is one without readings, in s.
 const GAP_S: f64 = 3.0;
 
+/// A recording is saved at most so long after something unusual has begun, in s.
+const LONGEST_S: f64 = 10.0;
+
 /// Returns what was monitored. `recordings` are those of one host, in any order; `saved` are the recordings that were saved
 /// beside them, to which what was unusual is joined.
 ///
@@ -149,7 +152,10 @@ struct Reader {
     values: BTreeMap<(usize, Arc<str>), Vec<Value>>,
     unusual: Vec<Unusual>,
     saves_on: Vec<String>,
-    watch: Option<(Vec<String>, Watch)>,
+    /// What was watched for, since when the service runs, and its watch.
+    watch: Option<(Vec<String>, String, Watch)>,
+    /// Why each recording was saved, by its name.
+    reasons: BTreeMap<String, Vec<String>>,
     read_s: f64,
     end_s: f64,
     missing: (u64, f64),
@@ -159,9 +165,14 @@ struct Reader {
 impl Reader {
     fn read(&mut self, recording: &Recording) -> Result<(), Problem> {
         let run = recording.run();
-        let conditions = &run.monitor.as_ref().map(|it| it.save_on.clone()).unwrap_or_default();
-        if self.watch.as_ref().is_none_or(|(known, _)| known != conditions) {
-            self.watch = Some((conditions.clone(), watch_for(conditions)));
+        let asked = run.monitor.clone().unwrap_or_default();
+        self.reasons.extend(asked.saved.into_iter().map(|one| (one.name, one.reasons)));
+        let (conditions, since) = (&asked.save_on, asked.began_utc);
+        let is_known = |(known, began, _): &(Vec<String>, String, Watch)| {
+            (known, began) == (conditions, &since)
+        };
+        if !self.watch.as_ref().is_some_and(is_known) {
+            self.watch = Some((conditions.clone(), since, watch_for(conditions)));
             let new = conditions.iter().filter(|one| !self.saves_on.contains(one));
             self.saves_on.extend(new.cloned().collect::<Vec<_>>());
         }
@@ -212,7 +223,7 @@ impl Reader {
                 .or_default()
                 .push(Value { start_s: at_s(row.start_ticks), value });
         }
-        let Some((_, watch)) = &mut self.watch else { return };
+        let Some((_, _, watch)) = &mut self.watch else { return };
         for found in watch.take(rows, clock) {
             let Some(spec) = rate_by_row(&found.name) else { continue };
             let since_s = at_s(found.start_ticks);
@@ -228,13 +239,17 @@ impl Reader {
         }
     }
 
-    fn finish(mut self, host: String, saved: Vec<Saved>) -> Monitored {
+    fn finish(mut self, host: String, mut saved: Vec<Saved>) -> Monitored {
         for unusual in &mut self.unusual {
             let since_s = unusual.since_s;
-            let saved = saved
-                .iter()
-                .position(|one| (-1.0..one.length_s).contains(&(since_s - one.start_s)));
+            let saved = saved.iter().position(|one| {
+                since_s < one.start_s + one.length_s && one.start_s < since_s + LONGEST_S
+            });
             unusual.saved = saved.map(|at| at as u64);
+        }
+        for one in &mut saved {
+            let name = one.path.rsplit('/').next().unwrap_or_default();
+            one.reasons = self.reasons.get(name).cloned().unwrap_or_default();
         }
         let (origin_s, end_s) = (self.origin_s, self.end_s);
         let rates = self.values.into_iter().map(|((_, name), values)| {

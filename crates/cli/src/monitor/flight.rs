@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// After a recorder that failed, the next one is started.
 const AGAIN: Duration = Duration::from_secs(60);
+/// A recorder records before this time, or not at all.
+const LONGEST_START: Duration = Duration::from_secs(3);
 /// A recorder that was told to save is ended after this time.
 const LONGEST_SAVE: Duration = Duration::from_secs(300);
 /// How long the end of the service waits for recordings that are being saved.
@@ -32,6 +34,8 @@ pub(super) struct FlightPlan {
     /// A condition of the program that saves it.
     pub(super) condition: Option<StopCondition>,
     pub(super) keep: Duration,
+    /// For how long after its start something unusual is recorded at most, before it is saved.
+    pub(super) known_after: Duration,
     pub(super) most_per_hour: u32,
 }
 
@@ -92,6 +96,11 @@ impl Flight {
         self.flying.is_some()
     }
 
+    /// Returns whether the recorder has only just begun: a signal could meet it before it can save.
+    pub(super) fn is_young(&self) -> bool {
+        self.flying.as_ref().is_none_or(|it| it.since.elapsed() < LONGEST_START)
+    }
+
     /// Starts a recorder where none flies.
     pub(super) fn keep_flying(&mut self, place: &mut MonitorPlace) {
         if self.flying.is_some() || Instant::now() < self.not_before {
@@ -107,7 +116,8 @@ impl Flight {
     fn start(&self, place: &mut MonitorPlace) -> Result<Recorder, String> {
         let dir = place.next(WAITING).map_err(|problem| problem.to_string())?;
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let keep = format!("{}ns", self.plan.keep.as_nanos());
+        // What is unusual is known some seconds after it has begun.
+        let keep = format!("{}ns", (self.plan.keep + self.plan.known_after).as_nanos());
         let mut command = Command::new(program);
         command.args(["record", "--quiet", "--keep", &keep, "--output"]).arg(&dir);
         command.args(["--with-parent", &std::process::id().to_string()]);
@@ -118,6 +128,9 @@ impl Flight {
         };
         if let Some(condition) = self.plan.condition {
             command.args(["--stop-on", &condition.to_string()]);
+        }
+        if self.reported {
+            command.stderr(Stdio::null()); // it would repeat why it cannot record
         }
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
         let child = child.map_err(|error| format!("no events are recorded: {error}"))?;
@@ -144,7 +157,7 @@ impl Flight {
     ) -> Result<(), String> {
         let all = reasons.join("; ");
         self.saved.retain(|at| at.elapsed() < HOUR);
-        if self.saved.len() >= self.plan.most_per_hour as usize {
+        if self.saved.len() + self.saving.len() >= self.plan.most_per_hour as usize {
             return Err(format!("{all}: {} recordings in the last hour", self.saved.len()));
         }
         let Some(mut recorder) = self.flying.take() else {
@@ -154,7 +167,6 @@ impl Flight {
         if let Some(pid) = Pid::from_raw(recorder.child.id().cast_signed()) {
             let _ = kill_process(pid, Signal::INT); // fails if it has just ended, which is seen later
         }
-        self.saved.push_back(Instant::now());
         self.saving.push((recorder, reasons, Instant::now()));
         self.not_before = Instant::now();
         self.keep_flying(place);
@@ -187,7 +199,7 @@ impl Flight {
             .map(|(_, recorder, reasons, since)| (recorder, reasons, since))
             .collect();
         for (status, recorder, reasons, _) in done {
-            outcomes.push(self.keep(recorder, status, reasons));
+            outcomes.push(self.keep(place, recorder, status, reasons));
         }
         outcomes
     }
@@ -201,21 +213,30 @@ impl Flight {
             Some(condition) => {
                 self.not_before = Instant::now();
                 self.saved.retain(|at| at.elapsed() < HOUR);
-                if self.saved.len() >= self.plan.most_per_hour as usize {
-                    let _ = fs::remove_dir_all(&recorder.dir);
-                    Some(Err(format!(
-                        "not saved: {condition}: {} recordings in the last hour",
-                        self.saved.len()
-                    )))
-                } else {
-                    self.saved.push_back(Instant::now());
-                    Some(self.keep(recorder, Some(status), vec![condition.to_string()]))
+                let kept = self.keep(place, recorder, Some(status), vec![condition.to_string()]);
+                // No recorder is started for what could not be saved.
+                if self.saved.len() >= self.plan.most_per_hour as usize
+                    && let Some(oldest) = self.saved.front()
+                {
+                    self.not_before = *oldest + HOUR;
+                    crate::terminal::print_note(format_args!(
+                        "anechoic: {} recordings in the last hour: no more events until {} of it have passed",
+                        self.saved.len(),
+                        long_time(
+                            u64::try_from(HOUR.saturating_sub(oldest.elapsed()).as_nanos())
+                                .unwrap_or(u64::MAX)
+                        ),
+                    ));
                 }
+                Some(kept)
             }
             None => {
                 self.count(&recorder);
                 let _ = fs::remove_dir_all(&recorder.dir);
-                self.report(&format!("recording of events ended ({status})"));
+                self.report(match lived < LONGEST_START {
+                    true => "no events are recorded, for that reason",
+                    false => "the recording of events has ended",
+                });
                 None
             }
         };
@@ -229,17 +250,20 @@ impl Flight {
     /// Keeps what a recorder saved.
     fn keep(
         &mut self,
+        place: &mut MonitorPlace,
         recorder: Recorder,
         status: Option<ExitStatus>,
         reasons: Vec<String>,
     ) -> Outcome {
         self.count(&recorder);
         let code = status.and_then(|status| status.code());
-        let name = recorder.dir.file_name().unwrap_or_default().to_string_lossy();
-        let kept = recorder.dir.with_file_name(name.replacen(WAITING, SAVED, 1));
+        let kept = place.next(SAVED).map_err(|problem| problem.to_string())?;
         match code {
             Some(code) if SAVED_CODES.contains(&code) => match fs::rename(&recorder.dir, &kept) {
-                Ok(()) => Ok((kept, reasons)),
+                Ok(()) => {
+                    self.saved.push_back(Instant::now());
+                    Ok((kept, reasons))
+                }
                 Err(error) => Err(format!("not saved: {}: {error}", reasons.join("; "))),
             },
             _ => {
@@ -269,8 +293,10 @@ impl Flight {
     }
 
     fn count(&mut self, recorder: &Recorder) {
-        self.cost.0 += recorder.ran;
-        self.cost.1 += recorder.since.elapsed();
+        if recorder.since.elapsed() > LONGEST_START {
+            self.cost.0 += recorder.ran;
+            self.cost.1 += recorder.since.elapsed();
+        }
     }
 
     /// Returns the CPU time of all recorders while they flew, and for how long they did.

@@ -1,25 +1,28 @@
 //! The metrics of a service: a file, an address of this machine or a socket.
 
 use anechoic_recording::rows::Growth;
-use anechoic_recording::{Problem, ProblemKind, replace_file};
+use anechoic_recording::{Problem, ProblemKind, verify_place};
 use anechoic_report::{MonitorCounts, monitor_metrics};
 use anechoic_system::counters::run_times;
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A client has so long to ask and to read the answer.
+/// More clients at once are sent away.
+const MOST_CLIENTS: usize = 16;
+/// A client has so long to ask, and as long to read the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often files are written: each time they are synchronized with the disk.
+/// How often files are written.
 const FILE_EVERY: Duration = Duration::from_secs(10);
 /// More bytes than a request has.
-const MOST_BYTES: u64 = 8 << 10;
+const MOST_BYTES: usize = 8 << 10;
 
 /// Where metrics are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +99,7 @@ impl Metrics {
         };
         for place in places {
             match place {
-                Where::File(path) => replace_file(path, b"").map_err(Problem::from)?,
+                Where::File(path) => replace_readable(path, "")?,
                 Where::Address(address) => {
                     let listener = TcpListener::bind(address).map_err(|error| {
                         let why = format!("{address} cannot be used: {error}");
@@ -124,18 +127,26 @@ impl Metrics {
         Ok(metrics)
     }
 
-    /// Serves the metrics to one client after the other.
-    fn serve<C: Read + Write>(
+    /// Serves the metrics, each client in a thread of its own.
+    fn serve<C: Read + Write + Send + 'static>(
         &self,
         accept: impl Fn() -> io::Result<C> + Send + 'static,
     ) -> Result<(), Problem> {
-        let text = Arc::clone(&self.text);
+        let (text, busy) = (Arc::clone(&self.text), Arc::new(AtomicUsize::new(0)));
         let spawned = thread::Builder::new().name("metrics".to_owned()).spawn(move || {
             loop {
                 match accept() {
                     Ok(mut client) => {
+                        let busy = Arc::clone(&busy);
+                        if busy.load(Ordering::Acquire) >= MOST_CLIENTS {
+                            continue; // it is closed
+                        }
                         let text = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                        let _ = answer(&mut client, &text); // the client is gone
+                        busy.fetch_add(1, Ordering::AcqRel);
+                        let _ = thread::Builder::new().spawn(move || {
+                            let _ = answer(&mut client, &text); // the client is gone
+                            busy.fetch_sub(1, Ordering::AcqRel);
+                        });
                     }
                     Err(_) => thread::sleep(PATIENCE), // no descriptor is left
                 }
@@ -187,7 +198,7 @@ impl Metrics {
         }
         for place in self.places.iter().filter(|_| write_files) {
             let Where::File(path) = place else { continue };
-            let written = replace_file(path, text.as_bytes());
+            let written = replace_readable(path, &text);
             if let Err(error) = &written
                 && !self.trouble
             {
@@ -204,10 +215,28 @@ impl Metrics {
 
 impl Drop for Metrics {
     fn drop(&mut self) {
-        for path in &self.sockets {
+        let files = self.places.iter().filter_map(|place| match place {
+            Where::File(path) => Some(path), // nothing may take it for the present state
+            _ => None,
+        });
+        for path in self.sockets.iter().chain(files) {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Replaces a file as a whole by one that other users can read, as node_exporter's.
+fn replace_readable(path: &Path, text: &str) -> Result<(), Problem> {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".new");
+    let new = path.with_file_name(name);
+    let failed = |error: io::Error| Problem::cannot_write_to(path, &error);
+    verify_place(&new).map_err(failed)?;
+    let _ = fs::remove_file(&new); // of a service that was killed
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&new);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.and_then(|()| fs::rename(&new, path)).map_err(failed)
 }
 
 /// Listens at a path, in place of a socket that nobody serves any more.
@@ -222,11 +251,12 @@ fn listen(path: &Path) -> Result<UnixListener, Problem> {
 
 /// Answers one request (RFC 9112): whoever asks gets the metrics, whatever the path.
 fn answer<C: Read + Write>(client: &mut C, text: &str) -> io::Result<()> {
-    let (mut request, mut byte) = (vec![], [0]);
-    while !request.ends_with(b"\r\n\r\n") && (request.len() as u64) < MOST_BYTES {
-        match client.read(&mut byte)? {
+    let (mut request, mut bytes, begin) = (vec![], [0; 1 << 10], Instant::now());
+    let ends = |request: &[u8]| request.ends_with(b"\r\n\r\n") || request.ends_with(b"\n\n");
+    while !ends(&request) && request.len() < MOST_BYTES && begin.elapsed() < PATIENCE {
+        match client.read(&mut bytes)? {
             0 => break,
-            _ => request.push(byte[0]),
+            read => request.extend_from_slice(&bytes[..read]),
         }
     }
     let allowed = request.starts_with(b"GET ") || request.starts_with(b"HEAD ");

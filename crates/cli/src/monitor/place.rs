@@ -11,6 +11,9 @@ pub(super) const SAVED: &str = "saved";
 /// Recordings that still wait for something to save them for.
 pub(super) const WAITING: &str = ".waiting";
 
+/// Directories with larger numbers are somebody else's.
+const MOST_NUMBER: u64 = 1 << 48;
+
 /// The directory, which this process alone writes to while this lives.
 pub(super) struct MonitorPlace {
     dir: PathBuf,
@@ -84,7 +87,9 @@ impl MonitorPlace {
                 let (kind, number) = name.rsplit_once('-')?;
                 let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
                 let is_own = is_dir && [COUNTERS, SAVED, WAITING].contains(&kind);
-                Some((number.parse().ok().filter(|_| is_own)?, entry.path()))
+                let number =
+                    number.parse().ok().filter(|number| is_own && *number < MOST_NUMBER)?;
+                Some((number, entry.path()))
             })
             .collect();
         all.sort();
@@ -116,7 +121,8 @@ impl MonitorPlace {
             }
             let waits =
                 dir.file_name().is_some_and(|name| name.to_string_lossy().starts_with(WAITING));
-            if waits || self.open.as_ref() == Some(dir) {
+            // What is no recording is somebody else's.
+            if waits || self.open.as_ref() == Some(dir) || Recording::open(dir).is_err() {
                 continue;
             }
             if fs::remove_dir_all(dir).is_ok() {
@@ -142,9 +148,13 @@ fn size(dir: &Path) -> u64 {
 mod tests {
     use super::*;
 
+    /// Makes a recording with a file of this size in it.
     fn recording(dir: &Path, name: &str, bytes: usize) {
-        fs::create_dir_all(dir.join(name).join("events")).expect("made");
-        fs::write(dir.join(name).join("events/part"), vec![0; bytes]).expect("written");
+        let run = anechoic_lab::builders::run("program", anechoic_lab::builders::clock(1), vec![]);
+        let recorder = anechoic_recording::Recorder::create(&dir.join(name), &run);
+        recorder.and_then(|recorder| recorder.finish(&run)).expect("a recording");
+        fs::create_dir_all(dir.join(name).join("beside")).expect("made");
+        fs::write(dir.join(name).join("beside/part"), vec![0; bytes]).expect("written");
     }
 
     #[test]
@@ -163,16 +173,19 @@ mod tests {
     fn the_oldest_goes_first_and_what_is_written_stays() {
         let above = tempfile::tempdir().expect("a directory");
         let dir = above.path().join("monitor");
-        let mut place = MonitorPlace::take(&dir, 2_500).expect("a place");
+        let mut place = MonitorPlace::take(&dir, 2_500_000).expect("a place");
         for (name, bytes) in [
-            ("counters-000001", 1_000),
-            ("saved-000002", 1_000),
-            ("counters-000003", 1_000),
-            ("saved-000004", 1_000),
+            ("counters-000001", 1_000_000),
+            ("saved-000002", 1_000_000),
+            ("counters-000003", 1_000_000),
+            ("saved-000004", 1_000_000),
         ] {
             recording(&dir, name, bytes);
         }
-        recording(&dir, "mine-000001", 5_000);
+        recording(&dir, "mine-000001", 5_000_000);
+        fs::create_dir_all(dir.join("saved-7")).expect("made");
+        fs::write(dir.join("saved-7/thesis.txt"), vec![0; 1_000]).expect("written");
+        fs::create_dir_all(dir.join(format!("counters-{}", u64::MAX))).expect("made");
         fs::write(dir.join("counters-000000"), "a file").expect("written");
         std::os::unix::fs::symlink(above.path(), dir.join("saved-000001")).expect("a link");
         place.opened(Some(&dir.join("counters-000001")));
@@ -181,7 +194,7 @@ mod tests {
         assert!(left("counters-000001") && left("mine-000001") && above.path().exists());
         assert!(!left("saved-000002") && !left("counters-000003"), "the oldest that are not open");
         assert!(left("saved-000004"));
-        assert_eq!(kept, 2_000);
+        assert!(kept < 2_500_000 && left("saved-7/thesis.txt"), "{kept}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use anechoic_recording::Problem;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::{flag, low_level};
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,9 @@ impl Signals {
         let (arrived, handler) = UnixStream::pair()?;
         arrived.set_nonblocking(true)?;
         let told = [Told::End, Told::Save, Told::Reload].map(|told| (Arc::default(), told));
-        let all = [(SIGTERM, 0), (SIGINT, 0), (SIGUSR1, 1), (SIGHUP, 2)];
+        // A terminal sends SIGHUP when it is closed.
+        let hang_up = if std::io::stdin().is_terminal() { 0 } else { 2 };
+        let all = [(SIGTERM, 0), (SIGINT, 0), (SIGUSR1, 1), (SIGHUP, hang_up)];
         for (signal, at) in all {
             flag::register(signal, Arc::clone(&told[at].0))?;
             low_level::pipe::register(signal, handler.try_clone()?)?;

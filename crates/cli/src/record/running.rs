@@ -75,6 +75,11 @@ impl RunningArgs {
         Ok(Some(Box::new(group)))
     }
 
+    /// Returns whether processes are named by their numbers.
+    pub(crate) fn names_processes(&self) -> bool {
+        !self.pid.is_empty()
+    }
+
     /// Returns the options again, as they are typed.
     pub(crate) fn as_args(&self) -> Vec<String> {
         let named =

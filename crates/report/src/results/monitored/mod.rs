@@ -17,6 +17,8 @@ use anechoic_recording::rates::{RateUnit, ShownBy};
 const SHOWN: usize = 8;
 /// Number of sources or threads that are named of what ran.
 const NAMED: usize = 3;
+/// What is usual is not known before, in s.
+const FEWEST_S: f64 = 660.0;
 /// A chart has hours from this length on, and minutes below.
 const HOURS_S: f64 = 7_200.0;
 
@@ -39,12 +41,8 @@ pub(crate) fn monitored(found: &Monitored, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     let length = long((found.read_s * 1e9) as u64);
     screen.heading(&format!("monitored: {} of {}", length, plain(&found.host)));
-    screen.context(&format!(
-        "{} to {} · saves on {}",
-        local_time(&found.start_utc),
-        local_time(&found.end_utc),
-        plain(&found.saves_on.join(", "))
-    ));
+    screen.context(&format!("{} to {}", local_time(&found.start_utc), local_time(&found.end_utc)));
+    screen.context(&format!("saves on {}", plain(&found.saves_on.join(", "))));
     screen.gap();
     screen.headline(&sentences(found).join(" "));
     warnings(found).iter().for_each(|text| screen.warning(text));
@@ -61,6 +59,17 @@ pub(crate) fn monitored(found: &Monitored, view: &View<'_>) -> Screen {
             let left = more(all, all - hidden, "earlier one", "earlier ones").unwrap_or_default();
             screen.note(&format!("{left} (--all)"));
         }
+    }
+    let others = found
+        .saved
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !found.unusual.iter().any(|one| one.saved == Some(*at as u64)));
+    let others: Vec<&Saved> = others.map(|(_, saved)| saved).collect();
+    if !others.is_empty() {
+        screen.section("what else was saved, the newest last");
+        let hidden = if view.all { 0 } else { others.len().saturating_sub(SHOWN) };
+        others[hidden..].iter().for_each(|saved| screen.line(&saved_for(saved)));
     }
     let steps: Vec<(&RateRow, &LevelStep)> =
         found.rates.iter().flat_map(|row| row.steps.iter().map(move |step| (row, step))).collect();
@@ -81,10 +90,11 @@ pub(crate) fn sentences(found: &Monitored) -> Vec<String> {
         return vec!["No counter was read twice.".into()];
     }
     let mut sentences = vec![match found.unusual.len() as u64 {
-        0 => "No rate left its usual range, and none exceeded a limit.".into(),
-        n => {
-            format!("{} saw a rate that was unusual or too high.", counted(n, "second", "seconds"))
+        0 if found.read_s < FEWEST_S => {
+            "It was too short to know what is usual: that takes eleven minutes.".into()
         }
+        0 => "No rate left its usual range, and none exceeded a limit.".into(),
+        n => format!("{} a rate was unusual or too high.", counted(n, "time", "times")),
     }];
     let saved = found.saved.len() as u64;
     if saved > 0 {
@@ -194,6 +204,9 @@ fn what_ran(saved: &Saved, shown_by: ShownBy) -> String {
     let what = match shown_by {
         ShownBy::Holders => format!("others waited for {}", shares(&saved.had_cpus)),
         ShownBy::Threads => format!("CPU time: {}", shares(&saved.executed)),
+        ShownBy::Softirqs => shares(&saved.softirqs),
+        ShownBy::Switches => format!("switches to {}", shares(&saved.switched_to)),
+        ShownBy::Forks => format!("begun by {}", shares(&saved.forked)),
         ShownBy::Interrupts => {
             let named = saved.interrupts.iter().take(NAMED);
             let named = named.map(|(source, name, per_s)| {
@@ -203,7 +216,17 @@ fn what_ran(saved: &Saved, shown_by: ShownBy) -> String {
         }
         ShownBy::Nothing => "below the kernel".into(),
     };
-    format!("{what} ({})", plain(&saved.path))
+    let name = saved.path.rsplit('/').next().unwrap_or_default();
+    format!("{}: {what}", plain(name))
+}
+
+/// States why a recording was saved, and who had the CPUs in it while others waited.
+fn saved_for(saved: &Saved) -> String {
+    let reasons = match &saved.reasons[..] {
+        [] => "it is not known why".to_owned(),
+        reasons => plain(&reasons.join("; ")),
+    };
+    format!("{} {}: {}", local_time(&saved.start_utc), reasons, what_ran(saved, ShownBy::Holders))
 }
 
 fn changed(row: &RateRow, step: &LevelStep) -> String {
