@@ -26,7 +26,7 @@ pub use result::{
     Change, ChangedSetting, CpuChange, Difference, JobChange, LengthChange, Order, Planned, Side,
     SourceChange,
 };
-pub use trials::Trials;
+pub use trials::{Trials, TriedSetting};
 
 use crate::Breakdown;
 use crate::cluster::settings;

@@ -3,10 +3,12 @@
 use crate::program::ProgramFacts;
 use anechoic_recording::injection::{Injected, SelfTest};
 use anechoic_recording::run::{DrainPolicy, NotAvailable, RunState};
+use anechoic_recording::tunable::{TUNABLES, Tunable};
 use anechoic_recording::who::CpuLimits;
 use anechoic_recording::{Policy, Run, topology};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The facts of a run: machine, method, times, and what was not available.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +71,9 @@ pub struct Facts {
     /// Whether systemd can give a unit its own CPUs: the unified cgroup hierarchy has the controller `cpuset`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unit_cpus: bool,
+    /// Values of the settings that `anechoic try` can change, as they were in the run, by the names that it knows.
+    #[serde(skip)]
+    pub tunables: BTreeMap<&'static str, String>,
     /// Whether kernel events were recorded.
     pub traced: bool,
     /// Period of switching events on and off, if the tracer's cost was measured.
@@ -118,6 +123,7 @@ impl Facts {
             nohz_full: cpus_of(run, "nohz_full"),
             unit_cpus: effective(run, "cgroup controllers")
                 .is_some_and(|all| all.split(' ').any(|one| one == "cpuset")),
+            tunables: tunables(run),
             traced: run.trace.is_some(),
             alternate_ns: run.trace.as_ref().and_then(|trace| trace.alternate_ns),
             self_test: run.self_test.clone(),
@@ -131,6 +137,13 @@ impl Facts {
 fn notes(run: &Run) -> Vec<String> {
     let rate = run.clock.rate_note().filter(|note| !run.notes.contains(note));
     run.notes.iter().cloned().chain(rate).collect()
+}
+
+/// Returns the values of the settings that can be tried.
+fn tunables(run: &Run) -> BTreeMap<&'static str, String> {
+    let value =
+        |row: &Tunable| Some((row.name, effective(run, &row.name.replace('/', " "))?.to_owned()));
+    TUNABLES.iter().filter_map(value).collect()
 }
 
 /// Returns the effective value of a setting, if it was read.

@@ -3,30 +3,31 @@
 mod commands;
 mod order;
 mod orphans;
-mod trial;
+mod session;
+mod trial_args;
 
-use crate::compare::{JobArgs, compared};
+pub(crate) use trial_args::TrialArgs;
+
+use crate::compare::compared;
 use crate::files::is_used;
-use crate::page::PageArgs;
-use crate::run_args::WatchArgs;
-use crate::setup::{SetupArgs, wakeups};
+use crate::setup::Place;
 use crate::show::Printer;
-use crate::terminal;
-use crate::{ask, exit, stop};
-use anechoic_analyze::compare::Trials;
+use crate::{exit, stop, terminal};
+use anechoic_analyze::compare::{Trials, TriedSetting};
 use anechoic_analyze::history::flaws;
-use anechoic_measure::experiment::Experiment;
 use anechoic_measure::run::Plan;
 use anechoic_recording::{
     Problem, ProblemKind, Recording, create_dir_all, methods, read_file, replace_file,
 };
 use anechoic_report::{counted, long_time};
-use anechoic_system::cpus;
+use anechoic_system::changes::Undone;
+use anechoic_system::tunables::Trial;
 use commands::PutBack;
+use session::{Ended, Measured, Session};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
-use trial::{Ended, Session};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The file with the plan, beside the recordings.
 const PLAN: &str = "ab.json";
@@ -54,9 +55,6 @@ pub struct AbArgs {
     /// The same for side B
     #[arg(value_name = "COMMAND_B", required_unless_present = "show")]
     b: Option<String>,
-    /// Number of pairs
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(order::PAIRS))]
-    pairs: u32,
     /// Run this at the end, and on every signal that can be caught: it puts back what the commands changed
     #[arg(long, value_name = "COMMAND")]
     after: Option<String>,
@@ -64,37 +62,16 @@ pub struct AbArgs {
     #[arg(long)]
     during: bool,
     /// Each command is a program to compare: record it from its start to its end, as `anechoic record` does
-    #[arg(long, conflicts_with_all = ["during", "duet", "duration", "threshold", "fifo", "no_trace", "ranks"])]
+    #[arg(long, conflicts_with_all = ["during", "duet", "duration", "threshold", "fifo", "no_trace", "ranks", methods::WAKEUP])]
     record: bool,
-    /// Measure wake-ups instead of noise, as `anechoic measure wakeup` does, for --duration
-    #[arg(long, conflicts_with_all = ["record", "duet", "threshold", "fifo", "ranks"])]
-    wakeup: bool,
     /// Measure both sides at the same time, on two halves of the CPUs
-    #[arg(long, conflicts_with = "ranks")]
+    #[arg(long, conflicts_with_all = ["ranks", methods::WAKEUP])]
     duet: bool,
-    /// How long to wait between a command and the measurement
-    #[arg(long, value_name = "TIME", value_parser = ask::pause, default_value = "1s", allow_hyphen_values = true)]
-    settle: Duration,
-    /// Seed of the random order; the same seed gives the same order [default: another one each time]
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
     /// Measure nothing; show the trials that were measured into this directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["a", "b"])]
     show: Option<PathBuf>,
     #[command(flatten)]
-    watch: WatchArgs,
-    #[command(flatten)]
-    job: JobArgs,
-    /// Print JSON (schema/compare.schema.json)
-    #[arg(long)]
-    json: bool,
-    /// Show every row, not only the first ones
-    #[arg(long)]
-    all: bool,
-    #[command(flatten)]
-    page: PageArgs,
-    #[command(flatten)]
-    setup: SetupArgs,
+    trials: TrialArgs,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -110,52 +87,132 @@ Exits with 0 if there is a verdict, also that no change is shown, with 3 if ther
 ended early; the pairs that are complete then count.";
 
 pub fn run(args: &AbArgs) -> Result<ExitCode, Problem> {
-    args.page.refuse(false)?;
+    args.trials.page.refuse(false)?;
     if let Some(dir) = &args.show {
-        return show(args, dir, read(dir)?).map(ExitCode::from);
+        return show(&args.trials, dir, read(dir)?).map(ExitCode::from);
     }
-    let cpus = args.setup.cpus();
-    let trials = order::plan(args, &cpus)?;
-    let plan = match (args.record, args.wakeup) {
-        (true, _) => Plan {
-            program_cpus: cpus::online(),
-            ..args.setup.plan(Experiment::listed(methods::PROGRAM, vec![]))
-        },
-        (_, true) => args.setup.plan(wakeups(args.watch.duration, &[], cpus)?),
-        _ => args.setup.plan(args.watch.detours(&cpus)?.on(cpus)),
+    let commands = [&args.a, &args.b].map(|command| command.clone().unwrap_or_default());
+    let cpus = args.trials.setup.cpus();
+    let duet = args.duet.then(|| order::duet(args.trials.pairs, &commands, &cpus)).transpose()?;
+    let (during, record, after) = (args.during, args.record, args.after.clone());
+    let trials = Trials {
+        during,
+        record,
+        after,
+        duet,
+        ..order::plan(args.trials.pairs, args.trials.seed, commands)
     };
-    let stop = stop::flag()?;
-    let place = args.setup.place()?;
-    let dir = place.dir();
-    refuse_used(dir)?;
-    create_dir_all(dir)?;
-    let text = serde_json::to_vec_pretty(&trials).unwrap_or_default();
-    replace_file(&dir.join(PLAN), &text)?;
-    announce(args, trials.swapped.len());
+    let prepared = Prepared::make(&args.trials, &trials)?;
     let put_back = PutBack::armed(args.after.clone());
-    let session = Session::new(args, &trials, &plan, dir, &stop);
-    let ended = session.all();
+    let ended = prepared.session(&args.trials, &trials, None).all();
     let back = put_back.now().map_or_else(|problem| exit::print_error(&problem), |()| 0);
-    if ended? == Ended::Early && complete(&trials, dir).is_empty() {
-        return Err(Problem::called_off());
+    prepared.finish(&args.trials, trials, ended, back)
+}
+
+/// Measures trials of settings as they are and as they are tried, puts them back, and shows the result.
+///
+/// # Errors
+/// Those of a measurement, or of a setting that cannot be switched.
+pub(crate) fn try_settings(
+    args: &TrialArgs,
+    command: Option<&str>,
+    trial: &mut Trial,
+    settings: Vec<TriedSetting>,
+) -> Result<ExitCode, Problem> {
+    args.page.refuse(false)?;
+    let (commands, record) =
+        ([(); 2].map(|()| command.unwrap_or_default().to_owned()), command.is_some());
+    let mut trials = Trials { settings, record, ..order::plan(args.pairs, args.seed, commands) };
+    trial.begin()?;
+    let prepared = Prepared::make(args, &trials)?;
+    let ended = prepared.session(args, &trials, Some(trial)).all();
+    let mut back = 0;
+    for undone in trial.put_back().into_iter().filter(Undone::is_left) {
+        terminal::print_note(format_args!("anechoic: {undone}"));
+        back = exit::WARNING;
     }
-    Ok(ExitCode::from(show(args, dir, trials)?.max(back)))
+    for (step, value) in trial.rounded() {
+        if let Some(tried) = trials.settings.iter_mut().find(|tried| tried.name == step.name) {
+            tried.in_effect = Some(value.to_owned());
+        }
+    }
+    prepared.write_plan(&trials)?;
+    prepared.finish(args, trials, ended, back)
+}
+
+/// Where trials go, and how they are measured.
+struct Prepared {
+    plan: Plan,
+    place: Place,
+    stop: Arc<AtomicBool>,
+}
+
+impl Prepared {
+    /// Makes the directory, with the plan, and announces the trials.
+    ///
+    /// # Errors
+    /// The directory is used, or cannot be written.
+    fn make(args: &TrialArgs, trials: &Trials) -> Result<Self, Problem> {
+        let plan = args.plan(trials.record)?;
+        let stop = stop::flag()?;
+        let place = args.setup.place()?;
+        refuse_used(place.dir())?;
+        create_dir_all(place.dir())?;
+        let prepared = Self { plan, place, stop };
+        prepared.write_plan(trials)?;
+        announce(args, trials);
+        Ok(prepared)
+    }
+
+    fn write_plan(&self, trials: &Trials) -> Result<(), Problem> {
+        let text = serde_json::to_vec_pretty(trials).unwrap_or_default();
+        Ok(replace_file(&self.place.dir().join(PLAN), &text)?)
+    }
+
+    fn session<'a>(
+        &'a self,
+        args: &'a TrialArgs,
+        trials: &'a Trials,
+        settings: Option<&'a mut Trial>,
+    ) -> Session<'a> {
+        let (plan, dir, stop) = (&self.plan, self.place.dir(), &*self.stop);
+        Session::new(args, trials, Measured { plan, dir, stop }, settings)
+    }
+
+    /// Shows what the trials show. `back` is the exit code of putting things back.
+    ///
+    /// # Errors
+    /// The trials failed, or no pair is complete.
+    fn finish(
+        &self,
+        args: &TrialArgs,
+        trials: Trials,
+        ended: Result<Ended, Problem>,
+        back: u8,
+    ) -> Result<ExitCode, Problem> {
+        let dir = self.place.dir();
+        if ended? == Ended::Early && complete(&trials, dir).is_empty() {
+            return Err(Problem::called_off());
+        }
+        Ok(ExitCode::from(show(args, dir, trials)?.max(back)))
+    }
 }
 
 /// Says how many trials there are and how long they take at least.
-fn announce(args: &AbArgs, pairs: usize) {
+fn announce(args: &TrialArgs, trials: &Trials) {
     if args.setup.quiet {
         return;
     }
-    let duration = if args.record { Duration::ZERO } else { args.watch.duration };
-    let each = args.settle + duration;
-    let number = if args.duet { pairs } else { 2 * pairs };
-    let least = each.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
+    let pairs = trials.swapped.len();
+    let number = if trials.duet.is_some() { pairs } else { 2 * pairs };
+    let least = args.least(trials.record, number);
     let least = u64::try_from(least.as_nanos()).unwrap_or(u64::MAX);
-    let trials = counted(number as u64, "trial", "trials");
+    let number = counted(number as u64, "trial", "trials");
     let least = if least > 0 { format!(", at least {}", long_time(least)) } else { String::new() };
+    let tried = trials.tried().map(|tried| format!(", {tried} in every other one"));
     terminal::print_note(format_args!(
-        "{trials}{least}; Ctrl-C ends early and keeps complete pairs"
+        "{number}{least}{}; Ctrl-C ends early and keeps complete pairs",
+        tried.unwrap_or_default()
     ));
 }
 
@@ -210,7 +267,7 @@ fn complete(trials: &Trials, dir: &Path) -> Vec<u32> {
 }
 
 /// Compares the complete pairs, shows the result and returns its exit code.
-fn show(args: &AbArgs, dir: &Path, mut trials: Trials) -> Result<u8, Problem> {
+fn show(args: &TrialArgs, dir: &Path, mut trials: Trials) -> Result<u8, Problem> {
     trials.complete = complete(&trials, dir);
     if trials.complete.is_empty() {
         let why = format!("{} has no complete pair of trials", dir.display());

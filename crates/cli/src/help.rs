@@ -38,6 +38,7 @@ const GROUPS: [(&str, &[Line]); 6] = [
         &[
             ("compare", "did the noise change between two sets of runs?"),
             ("ab", "which of two settings has less noise? Measures both in turn"),
+            ("try", "does a setting of the kernel help? Measures with and without it"),
             ("gate", "does the noise stay within limits? Pass, fail or undecided"),
             ("certify", "was the machine quiet enough for a benchmark?"),
             ("history", "how much do runs of this host differ?"),

@@ -53,6 +53,7 @@ mod summary;
 mod sweep;
 mod terminal;
 mod top;
+mod try_setting;
 mod unfinished;
 
 pub use ensemble::{measure_in, run_in};
@@ -63,7 +64,7 @@ pub use rows::OfRows;
 pub use run_args::RunArgs;
 pub use stop::{flag as stop_flag, is_heeded};
 
-use anechoic_system::huge_pages;
+use anechoic_system::changes;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
@@ -108,6 +109,7 @@ enum Command {
     #[command(visible_alias = "diff")]
     Compare(compare::CompareArgs),
     Ab(ab::AbArgs),
+    Try(try_setting::TryArgs),
     History(history::HistoryArgs),
     Gate(gate::GateArgs),
     Certify(certify::CertifyArgs),
@@ -156,7 +158,11 @@ pub fn anechoic() -> ExitCode {
     if let Err(problem) = stop::files_may_be_full() {
         return exit::print_error(&problem).into();
     }
-    huge_pages::undo_leftovers();
+    for undone in changes::undo_leftovers() {
+        terminal::print_note(format_args!(
+            "anechoic: a killed anechoic had changed settings: {undone}"
+        ));
+    }
     let done = match cli.command {
         Command::Check(args) => check::run(&args),
         Command::Run(args) => run::run(&args),
@@ -171,6 +177,7 @@ pub fn anechoic() -> ExitCode {
         Command::Merge(args) => merge::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Ab(args) => ab::run(&args),
+        Command::Try(args) => try_setting::run(&args),
         Command::History(args) => history::run(&args),
         Command::Gate(args) => gate::run(&args),
         Command::Certify(args) => certify::run(&args),

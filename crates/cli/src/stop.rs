@@ -10,7 +10,7 @@
 
 use crate::terminal;
 use anechoic_recording::{Problem, ProblemKind};
-use anechoic_system::{huge_pages, tracefs};
+use anechoic_system::{changes, tracefs};
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM,
     SIGXCPU, SIGXFSZ,
@@ -127,7 +127,9 @@ fn wait_for_the_last(mut arrived: UnixStream, newest: &AtomicUsize) {
 /// Does what must be done before the end, and ends the process with the latest signal.
 fn end(newest: &AtomicUsize) -> ! {
     tracefs::end_own();
-    huge_pages::undo_all();
+    for left in changes::undo_all() {
+        terminal::print_note(format_args!("anechoic: {left}"));
+    }
     let acts = std::mem::take(&mut *BEFORE_THE_END.lock().unwrap_or_else(PoisonError::into_inner));
     acts.into_iter().for_each(|act| act());
     let signal = i32::try_from(newest.load(Ordering::Acquire)).unwrap_or(SIGTERM);

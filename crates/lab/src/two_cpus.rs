@@ -28,8 +28,8 @@ pub fn run(wall_ticks: u64) -> Run {
     }
 }
 
-/// Writes an attributed recording in which CPU 1 had these interruptions by source, and CPU 0 none. What would overlap
-/// comes one after the other.
+/// Writes an attributed recording in which CPU 1 had these interruptions by source (`timer-tick`, or with its name
+/// `thread:ksmd`), and CPU 0 none. What would overlap comes one after the other.
 ///
 /// # Panics
 ///
@@ -45,7 +45,11 @@ pub fn record(dir: &Path, run: &Run, sources: &[(&str, Vec<Interruption>)]) -> R
         let start_ticks = ticks(at).max(free_ticks);
         let length_ticks = ticks(length);
         let key = (1, detours.len() as u64);
-        activities.push(activity(key, ActivityKind::Activity, source, start_ticks, length_ticks));
+        let (source, name) = source.split_once(':').unwrap_or((source, ""));
+        activities.push(Activity {
+            name: name.into(),
+            ..activity(key, ActivityKind::Activity, source, start_ticks, length_ticks)
+        });
         free_ticks = start_ticks + length_ticks + SHORTEST + 1;
         detours.push(Detour { cpu: 1, start_ticks, end_ticks: free_ticks - 1 });
     }

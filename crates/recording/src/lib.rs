@@ -103,6 +103,7 @@ mod table;
 mod text;
 pub mod topology;
 pub mod trace;
+pub mod tunable;
 mod view;
 pub mod wakeup;
 pub mod who;

@@ -11,6 +11,7 @@ use anechoic_analyze::facts::Facts;
 use anechoic_analyze::sources::SourceRow;
 use anechoic_recording::sources::{self, Source};
 use anechoic_recording::topology;
+use anechoic_recording::tunable::{Form, Recommended, TUNABLES, Tunable};
 use std::collections::BTreeSet;
 
 /// Number of sources that get a line.
@@ -50,7 +51,7 @@ pub(crate) fn add_briefly(sources: &Breakdown, run: &Facts, view: &View<'_>, scr
 /// Returns the longest piece of advice that fits into two lines: without prices, which follow a semicolon, and with as many
 /// remedies as fit.
 fn brief(piece: &Piece<'_>, run: &Facts, room: usize) -> String {
-    let (begin, here) = (piece.begin(run), piece.here(run));
+    let (begin, here) = (piece.begin(run), piece.here(run) + &piece.to_try(run));
     let first = piece.reduce.split("; ").next().unwrap_or(piece.reduce);
     let remedies = || std::iter::once(first.len()).chain(ends(first));
     let texts = || remedies().map(|end| format!("{begin}: {}{here}", &first[..end]));
@@ -77,9 +78,10 @@ fn ends(text: &str) -> Vec<usize> {
 /// Returns one sentence for the costliest source of each kind, which also mentions the other sources of that kind.
 pub(crate) fn advised(breakdown: &Breakdown, run: &Facts) -> Vec<String> {
     let found = costliest(breakdown, run);
-    let on_sources = found
-        .iter()
-        .map(|piece| format!("{}: {}{}", piece.begin(run), piece.reduce, piece.here(run)));
+    let on_sources = found.iter().map(|piece| {
+        let (here, to_try) = (piece.here(run), piece.to_try(run));
+        format!("{}: {}{here}{to_try}", piece.begin(run), piece.reduce)
+    });
     let is_first = found.first().is_some_and(|piece| sources::CPU_QUOTA.is(&piece.row.source));
     let quota = raise_quota(breakdown, run).filter(|_| !is_first);
     quota.into_iter().chain(on_sources).collect()
@@ -142,6 +144,22 @@ impl Piece<'_> {
     fn here(&self, run: &Facts) -> String {
         here(self.row, run).map_or(String::new(), |here| format!("; here: {here}"))
     }
+
+    /// Returns the command that measures whether a setting helps, if one acts on it and has another value.
+    fn to_try(&self, run: &Facts) -> String {
+        let function = self.row.functions.first().map(|first| first.function.as_str());
+        let advised = TUNABLES
+            .iter()
+            .filter(|row| row.is_advised(&self.row.source, &self.row.name, function))
+            .find_map(|row| Some(format!("{}={}", row.name, worth(row, run)?)));
+        let how = match (&run.program, run.policy.is_fifo()) {
+            (Some(_), _) => " --record -- COMMAND",
+            (None, true) => " --fifo",
+            (None, false) => "",
+        };
+        advised
+            .map_or(String::new(), |setting| format!("; measure it: `anechoic try {setting}{how}`"))
+    }
 }
 
 /// Returns the advice on the kinds of sources that cost most.
@@ -174,6 +192,31 @@ fn costliest<'a>(sources: &'a Breakdown, run: &Facts) -> Vec<Piece<'a>> {
     kinds
 }
 
+/// Returns the value of a setting that is worth a trial, unless the machine did not have the setting, or had that value.
+fn worth(row: &Tunable, run: &Facts) -> Option<String> {
+    let value = match row.recommended {
+        Recommended::Value(value) => value.to_owned(),
+        Recommended::OtherCpus => {
+            let (free, _) = left_for_others(run)?;
+            cpu_list(&free.into_iter().collect::<Vec<u32>>())
+        }
+        Recommended::Depends => return None,
+    };
+    // Nothing records what is held open: it ends with who holds it.
+    let differs = || run.tunables.get(row.name).is_some_and(|now| !row.is_same(now, &value));
+    (row.form == Form::Held || differs()).then_some(value)
+}
+
+/// Returns the CPUs that are left for others, if any are known, and those that are to be without a tick.
+fn left_for_others(run: &Facts) -> Option<(BTreeSet<u32>, BTreeSet<u32>)> {
+    let set = |list: &Option<String>| cpus(list.as_deref().unwrap_or_default());
+    let (nohz_full, isolated) = (set(&run.nohz_full), set(&run.isolated));
+    let without_tick: BTreeSet<u32> = run.cpus.iter().chain(&nohz_full).copied().collect();
+    let mut free = cpus(&run.online);
+    free.retain(|cpu| !without_tick.contains(cpu) && !isolated.contains(cpu));
+    (!free.is_empty()).then_some((free, without_tick))
+}
+
 /// The kernel keeps the tick of the CPU that it booted on: CPU 0 nearly everywhere.
 const BOOT_CPU: u32 = 0;
 
@@ -183,14 +226,8 @@ fn here(row: &SourceRow, run: &Facts) -> Option<String> {
         let limited = run.limits.as_ref()?.limited.as_deref()?;
         return Some(format!("the limit is that of {}", plain(limited)));
     }
-    let set = |list: &Option<String>| cpus(list.as_deref().unwrap_or_default());
-    let (nohz_full, isolated) = (set(&run.nohz_full), set(&run.isolated));
-    let without_tick: BTreeSet<u32> = run.cpus.iter().chain(&nohz_full).copied().collect();
-    let mut free = cpus(&run.online);
-    free.retain(|cpu| !without_tick.contains(cpu) && !isolated.contains(cpu));
-    if free.is_empty() {
-        return None; // no CPU is known to be left for others
-    }
+    let (mut free, without_tick) = left_for_others(run)?;
+    let nohz_full = cpus(run.nohz_full.as_deref().unwrap_or_default());
     let list = |cpus: BTreeSet<u32>| cpu_list(&cpus.into_iter().collect::<Vec<u32>>());
     if sources::TIMER_TICK.is(&row.source) {
         let mut wanted = without_tick;

@@ -54,6 +54,7 @@ pub use results::list::{List, Listed};
 pub use results::live::check::check;
 pub use results::live::injection::verification;
 pub use results::live::self_test::self_test;
+pub use results::live::settings::settings;
 pub use results::measured::{measured, spectrum};
 pub use results::memory::memory;
 pub use results::monitored::amount_of_rate;

@@ -1,5 +1,6 @@
 //! What results look like as text, JSON, HTML and figures.
 
+mod advice;
 mod bsp;
 mod certificate;
 mod cluster;
@@ -23,6 +24,7 @@ mod published;
 mod rank;
 mod sampled;
 mod schema;
+mod settings;
 mod studies;
 mod suites;
 mod switch;

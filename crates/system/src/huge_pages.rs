@@ -1,27 +1,29 @@
 //! Huge pages: which sizes the kernel offers, and changes of its settings that last as long as a [`Change`].
 //!
-//! A change is undone when it is dropped, or by [`undo_all`] before the process ends at once. What a killed process left is
-//! undone by [`undo_leftovers`] of the next start, from a file in /run. Only one process at a time changes them: [`hold`].
+//! A change is undone when it is dropped, and as all changes of settings in other cases ([`crate::changes`]). Only one
+//! process at a time changes them: [`hold`].
 
-mod lock;
-mod undo;
-
-pub use lock::hold;
-pub use undo::{undo_all, undo_leftovers};
-
+use crate::changes::{self, Applied, POOLS, Refusal, TRANSPARENT, Undo, value};
 use crate::machine::Root;
 use anechoic_recording::{Problem, ProblemKind};
 use std::fs;
 use std::path::Path;
-use undo::{Applied, Undo};
-
-const TRANSPARENT: &str = "/sys/kernel/mm/transparent_hugepage";
-const POOLS: &str = "/sys/kernel/mm/hugepages";
 
 /// Changes of settings that are undone when this is dropped.
 #[derive(Debug, Default)]
 pub struct Change {
     applied: Vec<Applied>,
+}
+
+/// Takes the lock on settings until this process ends.
+///
+/// # Errors
+/// Fails if another process has the lock, and names that.
+pub fn hold() -> Result<(), Problem> {
+    changes::hold().map_err(|problem| Problem {
+        remedy: format!("{}, or measure with --pages base", problem.remedy),
+        ..problem
+    })
 }
 
 /// Returns the sizes of transparent huge pages that the kernel offers for anonymous memory, in bytes, from the smallest.
@@ -79,16 +81,15 @@ pub fn only_transparent(root: &Root, bytes: u64) -> Result<Change, Problem> {
     }
     let mut change = Change::default();
     for (size, value) in sizes.iter().filter_map(|&size| Some((size, wanted(size)?))) {
-        let path = root.path(&file(size));
-        let before = choice(&fs::read_to_string(&path)?).to_owned();
-        let undo = Undo::Write { before, set: value.to_owned() };
-        let applied = Applied::make(path, undo, |path| fs::write(path, value));
-        change.applied.push(applied.map_err(|error| refused(bytes, &file(size), value, &error))?);
+        let file = file(size);
+        let applied = Applied::prepare(root, &file).map_err(Refusal::System);
+        let set = applied.and_then(|applied| applied.set(value).map(|_| applied));
+        change.applied.push(set.map_err(|why| refused(bytes, &file, value, &why))?);
     }
     Ok(change)
 }
 
-fn refused(bytes: u64, file: &str, value: &str, error: &std::io::Error) -> Problem {
+fn refused(bytes: u64, file: &str, value: &str, error: &Refusal) -> Problem {
     let why = match value {
         "never" => format!("the kernel gives larger pages than {} KiB ({error})", bytes >> 10),
         _ => format!("transparent pages of {} KiB are switched off ({error})", bytes >> 10),
@@ -122,9 +123,9 @@ pub fn reserve(root: &Root, bytes: u64, count: u64) -> Result<Change, Problem> {
         return Ok(Change::default());
     }
     let file = format!("{pool}/nr_hugepages");
-    let path = root.path(&file);
     let undo = Undo::Subtract { before, added: needed };
-    let applied = Applied::make(path, undo, |path| fs::write(path, (before + needed).to_string()));
+    let write = |path: &Path| fs::write(path, (before + needed).to_string());
+    let applied = Applied::make(root, &file, undo, write);
     let mut applied = applied.map_err(|error| {
         let why =
             format!("the pool has {unused} free pages of {size}, {count} are needed ({error})");
@@ -149,16 +150,11 @@ pub fn reserve(root: &Root, bytes: u64, count: u64) -> Result<Change, Problem> {
 
 /// Returns whether memory with the advice to use huge pages gets pages of this size.
 fn is_given(root: &Root, bytes: u64) -> bool {
-    let read = |path: &str| root.read(path).map(|text| choice(&text).to_owned());
+    let read = |path: &str| value(&root.path(path)).ok();
     let of_size = read(&format!("{}/enabled", size_directory(TRANSPARENT, bytes)));
     let of_all = || read(&format!("{TRANSPARENT}/enabled"));
-    let value = of_size.filter(|value| value != "inherit").or_else(of_all);
-    value.is_some_and(|value| value == "always" || value == "madvise")
-}
-
-/// Returns the word in brackets.
-fn choice(text: &str) -> &str {
-    text.split(['[', ']']).nth(1).unwrap_or_else(|| text.trim())
+    let given = of_size.filter(|value| value != "inherit").or_else(of_all);
+    given.is_some_and(|value| value == "always" || value == "madvise")
 }
 
 fn size_directory(directory: &str, bytes: u64) -> String {
@@ -169,12 +165,6 @@ fn sizes_in(root: &Root, directory: &str) -> impl Iterator<Item = u64> {
     let kib =
         |name: String| name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok();
     root.names(directory).into_iter().filter_map(kib).map(|kib| kib << 10)
-}
-
-/// Returns whether a path is one that [`undo_leftovers`] may write.
-fn is_ours(path: &Path) -> bool {
-    [TRANSPARENT, POOLS].iter().any(|directory| path.starts_with(directory))
-        && !path.components().any(|part| part == std::path::Component::ParentDir)
 }
 
 #[cfg(test)]

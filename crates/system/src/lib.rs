@@ -17,6 +17,7 @@
 
 pub mod bpf;
 pub mod cgroups;
+pub mod changes;
 pub mod check;
 pub mod clock;
 pub mod counters;
@@ -40,4 +41,5 @@ pub mod stacks;
 mod stat;
 pub mod steal;
 pub mod tracefs;
+pub mod tunables;
 pub mod who;

@@ -175,6 +175,7 @@ fn a_session_with_runs_of_both_sides_is_none_of_a_side() {
 #[test]
 fn trials_are_complete_once_each_pair_is() {
     let trials = |complete: &[u32]| Trials {
+        settings: vec![],
         commands: [String::new(), String::new()],
         during: false,
         record: false,

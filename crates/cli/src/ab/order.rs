@@ -1,6 +1,5 @@
 //! The random order of trials, and the CPUs of a duet.
 
-use super::AbArgs;
 use anechoic_analyze::compare::Trials;
 use anechoic_recording::{Problem, ProblemKind};
 use rand::RngExt;
@@ -17,25 +16,22 @@ const SEEDS: u64 = 1_000_000;
 /// Fewest pairs of a duet: two unknowns, and some that show the error.
 const FEWEST_OF_DUET: u32 = 4;
 
-/// Returns what the arguments ask for.
-///
-/// # Errors
-/// A duet is asked for that is not possible.
-pub(super) fn plan(args: &AbArgs, cpus: &[u32]) -> Result<Trials, Problem> {
-    let commands = [&args.a, &args.b].map(|command| command.clone().unwrap_or_default());
+/// Returns the plan of trials of these commands, one after the other.
+pub(super) fn plan(pairs: u32, seed: Option<u64>, commands: [String; 2]) -> Trials {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let seed = args.seed.unwrap_or(now.as_micros() as u64 % SEEDS);
-    let duet = args.duet.then(|| duet(args.pairs, &commands, cpus)).transpose()?;
-    Ok(Trials {
+    let seed = seed.unwrap_or(now.as_micros() as u64 % SEEDS);
+    let swapped = swapped(pairs, seed);
+    Trials {
         commands,
-        during: args.during,
-        record: args.record,
-        after: args.after.clone(),
+        settings: vec![],
+        during: false,
+        record: false,
+        after: None,
         seed,
-        duet,
-        swapped: swapped(args.pairs, seed),
+        duet: None,
+        swapped,
         complete: vec![],
-    })
+    }
 }
 
 /// Returns for each pair whether it is swapped. Of two pairs that follow each other one is, and which one is random: so
@@ -67,7 +63,14 @@ pub(super) fn verify(trials: &Trials) -> Result<(), String> {
 }
 
 /// Returns the two halves of the CPUs.
-fn duet(pairs: u32, commands: &[String; 2], cpus: &[u32]) -> Result<[Vec<u32>; 2], Problem> {
+///
+/// # Errors
+/// There are too few pairs or CPUs, or the commands do not use them.
+pub(super) fn duet(
+    pairs: u32,
+    commands: &[String; 2],
+    cpus: &[u32],
+) -> Result<[Vec<u32>; 2], Problem> {
     let usage = |why: &str, remedy: &str| Err(ProblemKind::Usage.problem(why, remedy));
     if pairs < FEWEST_OF_DUET {
         return usage("a duet needs four pairs", "ask for more with --pairs");

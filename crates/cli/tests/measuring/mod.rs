@@ -35,6 +35,7 @@ mod targets;
 mod threads;
 mod top;
 mod top_wakeup;
+mod try_setting;
 mod verify;
 mod wakers;
 mod wakeup;

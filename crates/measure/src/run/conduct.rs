@@ -28,7 +28,7 @@ use anechoic_recording::{Problem, ProblemKind, Recorder, Series};
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
 use anechoic_system::idle::Shallow;
-use anechoic_system::{cpus, huge_pages, machine, memory_nodes, rlimits, tracefs};
+use anechoic_system::{changes, cpus, huge_pages, machine, memory_nodes, rlimits, tracefs};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -58,7 +58,7 @@ pub fn run(
     notify: &mut dyn FnMut(Stage),
 ) -> Result<Run, RunError> {
     tracefs::remove_leftovers();
-    huge_pages::undo_leftovers();
+    changes::undo_leftovers();
     if plan.experiment.changes_huge_pages() {
         huge_pages::hold()?;
     }

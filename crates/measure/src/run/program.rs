@@ -20,7 +20,7 @@ use anechoic_recording::{
 use anechoic_system::clock::{self, Anchor};
 use anechoic_system::counters::Snapshot;
 use anechoic_system::tracefs::Marker;
-use anechoic_system::{cpus, huge_pages, machine, tracefs};
+use anechoic_system::{changes, cpus, machine, tracefs};
 use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -88,7 +88,7 @@ pub fn record(
     notify: &mut dyn FnMut(Stage),
 ) -> Result<Run, RunError> {
     tracefs::remove_leftovers();
-    huge_pages::undo_leftovers();
+    changes::undo_leftovers();
     let clock = clock::calibrate(wanted.unwrap_or(&cpus::allowed()), plan.allow_variant_tsc)?;
     let mut run = describe::run(plan, clock, machine::describe())?;
     run.policy = "other".into(); // there is no loop under another

@@ -98,6 +98,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &live::VERIFICATION,
     &live::SELF_TEST,
     &live::CHECK,
+    &live::SETTINGS,
 ];
 
 /// Returns the row with this identifier.

@@ -87,6 +87,7 @@ pub fn facts() -> Facts {
         isolated: None,
         nohz_full: None,
         unit_cpus: false,
+        tunables: Default::default(),
         traced: true,
         alternate_ns: None,
         injections: vec![],

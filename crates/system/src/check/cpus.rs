@@ -1,6 +1,7 @@
 //! Checks the CPUs: which may be used, which are isolated, what they share, and what runs beneath them.
 
 use super::{RowResult, Scene};
+use crate::changes;
 use crate::cpus::{list, parse};
 use crate::machine::{self, cgroup};
 use anechoic_recording::machine::Setting;
@@ -99,8 +100,14 @@ pub(super) fn governor(scene: &Scene) -> RowResult {
     RowResult::limited(found, "cpupower frequency-set -g performance")
 }
 
-/// Checks for settings that were requested but are not in effect.
+/// Checks for settings that a killed process left changed, and for those that were requested but are not in effect.
 pub(super) fn settings(scene: &Scene) -> RowResult {
+    if changes::are_left() {
+        return RowResult::limited(
+            "an anechoic process that was killed left some changed",
+            "any command of anechoic puts them back, as root: sudo anechoic check",
+        );
+    }
     let settings = &scene.machine.settings;
     let unmet: Vec<&Setting> = settings.iter().filter(|s| machine::is_unmet(s)).collect();
     if unmet.is_empty() {

@@ -24,6 +24,7 @@ pub use others::measured_by_others;
 pub use root::Root;
 pub use settings::{SETTINGS, SettingRow};
 pub(crate) use settings::{is_unmet, settings};
+pub(crate) use value::{list_from_mask, mask_from_cpus};
 
 use anechoic_recording::machine::Machine;
 

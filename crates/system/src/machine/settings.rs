@@ -171,6 +171,7 @@ pub(crate) fn is_unmet(setting: &Setting) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anechoic_recording::tunable::TUNABLES;
 
     #[test]
     fn requests_that_are_not_in_effect_are_reported() {
@@ -214,6 +215,19 @@ mod tests {
             };
             assert_eq!(is_unmet(&setting), *expected, "case: {case}");
         }
+    }
+
+    /// The same setting has the same name and file in the table of what can be tried.
+    #[test]
+    fn settings_that_can_be_tried_have_the_same_files() {
+        let mut same = 0;
+        for tunable in TUNABLES {
+            let name = tunable.name.replace('/', " ");
+            let Some(row) = SETTINGS.iter().find(|row| row.name == name) else { continue };
+            assert_eq!(row.file, tunable.file.replace("{cpu}", "*"), "{name}");
+            same += 1;
+        }
+        assert!(same >= 28, "{same}");
     }
 
     #[test]

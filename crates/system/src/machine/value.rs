@@ -51,10 +51,27 @@ fn list_or_none(text: &str) -> String {
     if text.is_empty() || text == "(null)" { NONE.to_owned() } else { text.to_owned() }
 }
 
-/// Converts a hexadecimal mask (`ff,ffffffff`) to a list of CPUs.
+/// Reads a hexadecimal mask (`ff,ffffffff`) as a list of CPUs.
 pub fn mask(root: &Root, file: &str) -> Option<String> {
-    let cpus = mask_cpus(&root.read(file)?)?;
-    Some(list_or_none(&cpus::list(&cpus)))
+    Some(list_or_none(&list_from_mask(&root.read(file)?)?))
+}
+
+/// Converts a hexadecimal mask to a list of CPUs, which may be empty.
+pub(crate) fn list_from_mask(mask: &str) -> Option<String> {
+    mask_cpus(mask).map(|cpus| cpus::list(&cpus))
+}
+
+/// Converts CPUs to a hexadecimal mask in words of 32 bits.
+pub(crate) fn mask_from_cpus(cpus: &[u32]) -> String {
+    let words = cpus.iter().max().map_or(0, |last| last / 32);
+    let texts = (0..=words).rev().map(|at| format!("{:08x}", word(cpus, at)));
+    texts.collect::<Vec<String>>().join(",")
+}
+
+/// Returns the bits of the CPUs from 32 times `at` on.
+fn word(cpus: &[u32], at: u32) -> u32 {
+    let bits = cpus.iter().filter(|cpu| *cpu / 32 == at);
+    bits.fold(0, |sum, cpu| sum | 1 << (cpu % 32))
 }
 
 fn mask_cpus(mask: &str) -> Option<Vec<u32>> {
@@ -218,6 +235,10 @@ mod tests {
         for (text, expected) in cases {
             let got = mask_cpus(text).map(|cpus| cpus::list(&cpus));
             assert_eq!(got.as_deref(), *expected, "case: {text}");
+        }
+        for list in ["0-1", "0-39", "8", "31-32,64", "0"] {
+            let mask = mask_from_cpus(&cpus::parse(list).expect("a list"));
+            assert_eq!(list_from_mask(&mask).as_deref(), Some(list), "{mask}");
         }
     }
 

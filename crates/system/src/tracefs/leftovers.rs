@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// All our instances are named `anechoic-PID-STARTTIME-SERIAL`.
-const PREFIX: &str = "anechoic-";
+pub(crate) const PREFIX: &str = "anechoic-";
 
 /// Returns the name of an instance of this process.
 pub(crate) fn own_name(serial: u32) -> String {

@@ -21,7 +21,7 @@ use certainty::certainty;
 use sentences::sentences;
 pub(in crate::results) use tables::differences;
 use tables::{cpus, lengths, points, settings, side_heads, sides, sources};
-pub(in crate::results) use trials::{commands, not_complete};
+pub(in crate::results) use trials::{Effect, change, commands, not_complete, to_keep, verdict};
 use warnings::warnings;
 
 /// Widest name in a table.
@@ -47,6 +47,7 @@ pub fn compare(found: &Comparison, view: &View<'_>) -> Screen {
     if let Some(trials) = &found.trials {
         screen.section("trials");
         screen.facts(commands(trials));
+        to_keep(trials, &mut screen);
     }
     match &found.program {
         Some(program) => program::add(found, program, &mut screen),

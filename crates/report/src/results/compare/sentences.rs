@@ -1,7 +1,7 @@
 //! The sentences of a comparison: the change, its largest sources, and what it is worth.
 
 use super::culprits::explained;
-use super::{in_sentences, name, program, source_name};
+use super::{Effect, change, in_sentences, name, program, source_name, verdict};
 use crate::style::{capital, listed};
 use crate::units::{asked, count, counted, long, noise, number, number_range, rough_share};
 use anechoic_analyze::compare::{
@@ -46,10 +46,13 @@ pub(super) fn sentences(found: &Comparison) -> Vec<String> {
         ),
         Change::OneRun => format!("No verdict: {values}. {}.", capital(&too_few(found))),
     };
-    let mut sentences = vec![first];
+    let mut sentences: Vec<String> =
+        verdict(found.trials.as_ref(), effect(found)).into_iter().collect();
+    let begin = sentences.len();
+    sentences.push(first);
     let times = found.program.as_ref().map(|program| program::times(found, program));
     let are_programs = found.trials.as_ref().is_some_and(|trials| trials.record);
-    let place = if are_programs { 0 } else { sentences.len() };
+    let place = if are_programs { begin } else { sentences.len() };
     sentences.splice(place..place, times.into_iter().flatten());
     match found.verdict {
         Change::Quieter | Change::Noisier | Change::Unproven => sentences.extend(explained(found)),
@@ -71,6 +74,21 @@ pub(super) fn sentences(found: &Comparison) -> Vec<String> {
     sentences
 }
 
+/// Returns whether less or more is lost, and whether a program clearly takes less or more time.
+fn effect(found: &Comparison) -> Effect {
+    let mut worse = match found.verdict {
+        Change::Quieter => vec![false],
+        Change::Noisier => vec![true],
+        Change::NotShown => vec![],
+        Change::Unproven | Change::OneRunDiffers | Change::OneRun => return Effect::Undecided,
+    };
+    let is_tried = found.trials.as_ref().is_some_and(|trials| !trials.settings.is_empty());
+    let wall = found.program.as_ref().and_then(|program| program.wall_ns);
+    let wall = wall.filter(|wall| wall.clear);
+    worse.extend(wall.filter(|_| is_tried).map(|wall| wall.after > wall.before));
+    Effect::from_clear(&worse)
+}
+
 /// States that no change is shown, and how large one would probably have been found.
 fn not_shown(found: &Comparison, values: &str) -> String {
     let at_least = found.detectable.map(|ratio| {
@@ -84,8 +102,12 @@ fn not_shown(found: &Comparison, values: &str) -> String {
         };
         format!(" A fall {fall} or a rise {rise} would probably have been found.")
     });
+    let what = match effect(found) {
+        Effect::NotShown => change(found.trials.as_ref()),
+        _ => "change of the lost share".to_owned(), // its time changed
+    };
     format!(
-        "No change is shown: {values}{}.{}",
+        "No {what} is shown: {values}{}.{}",
         found.ratio.map(|ratio| format!(" ({})", times(ratio, found.interval))).unwrap_or_default(),
         at_least.unwrap_or_default()
     )
@@ -175,6 +197,79 @@ fn too_few(found: &Comparison) -> String {
 mod tests {
     use super::super::tests::{comparison, source};
     use super::*;
+    use anechoic_analyze::compare::{ProgramChange, Trials, TriedSetting};
+
+    #[test]
+    fn a_setting_helps_if_all_that_is_clear_got_better() {
+        for (worse, expected) in [
+            (&[false, false][..], Effect::Helps),
+            (&[true], Effect::Hurts),
+            (&[false, true, false], Effect::Both),
+            (&[], Effect::NotShown),
+        ] {
+            assert_eq!(Effect::from_clear(worse), expected, "{worse:?}");
+        }
+    }
+
+    #[test]
+    fn the_verdict_on_a_setting_comes_first() {
+        let trials = Trials {
+            commands: Default::default(),
+            settings: vec![TriedSetting {
+                name: "vm.stat_interval".into(),
+                file: "/proc/sys/vm/stat_interval".into(),
+                before: "1".into(),
+                value: "10".into(),
+                in_effect: None,
+            }],
+            during: false,
+            record: false,
+            after: None,
+            seed: 1,
+            duet: None,
+            swapped: vec![false, true],
+            complete: vec![1, 2],
+        };
+        for (verdict, expected) in [
+            (Change::Quieter, "vm.stat_interval=10 helped. The noise rose by 8 %"),
+            (Change::Noisier, "vm.stat_interval=10 made it worse. The noise"),
+            (Change::NotShown, "No effect of vm.stat_interval=10 is shown: 5.00 % in A"),
+            (Change::Unproven, "It is undecided whether vm.stat_interval=10 helps. Unproven"),
+            (Change::OneRun, "It is undecided whether vm.stat_interval=10 helps. No verdict"),
+        ] {
+            let made = comparison([0.05, 0.054]);
+            let found = Comparison { verdict, trials: Some(trials.clone()), ..made.clone() };
+            let text = sentences(&found).join(" ");
+            assert!(text.starts_with(expected), "{verdict:?}: {text}");
+            let text = sentences(&Comparison { verdict, ..made }).join(" ");
+            assert!(!text.contains("vm.stat_interval"), "two commands: {text}");
+        }
+        // A program that is clearly faster was helped, whatever it lost.
+        let times = |after, clear| Difference { before: 300.0, after, interval: None, clear };
+        for (wall, verdict, expected) in [
+            (times(250.0, true), Change::NotShown, "vm.stat_interval=10 helped. From start"),
+            (times(250.0, false), Change::NotShown, "From start"),
+            (times(250.0, true), Change::Noisier, "vm.stat_interval=10 helped in one way and"),
+        ] {
+            let program = ProgramChange {
+                names: Default::default(),
+                wall_ns: Some(wall),
+                cpu_ns: times(200.0, false),
+                is_account: true,
+                lost_ns: times(1.0, false),
+                releases: vec![],
+                releases_left_out: Default::default(),
+                late_ns: None,
+            };
+            let trials = Some(Trials { record: true, ..trials.clone() });
+            let made = comparison([0.05, 0.054]);
+            let found = Comparison { verdict, program: Some(program), trials, ..made };
+            let text = sentences(&found).join(" ");
+            assert!(text.starts_with(expected), "{text}");
+            let effect = text.contains("No effect of vm.stat_interval=10 is shown: 5.00 %");
+            assert_eq!(effect, verdict == Change::NotShown && !wall.clear, "{text}");
+        }
+    }
 
     #[test]
     fn a_source_that_changed_is_named_where_the_sum_hides_it() {

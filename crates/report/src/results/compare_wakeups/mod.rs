@@ -6,7 +6,7 @@ mod words;
 pub use row::COMPARE_WAKEUPS;
 
 use crate::names::title_of;
-use crate::results::compare::{commands, differences, not_complete};
+use crate::results::compare::{commands, differences, not_complete, to_keep};
 use crate::results::wakeup::kinds;
 use crate::screen::Screen;
 use crate::style::{View, capital, clip, plain};
@@ -51,6 +51,7 @@ pub fn compare_wakeups(found: &WakeupComparison, view: &View<'_>) -> Screen {
     if let Some(trials) = &found.trials {
         screen.section("trials");
         screen.facts(commands(trials));
+        to_keep(trials, &mut screen);
     }
     screen.section(match found.by_blocks {
         true => "latency, µs",

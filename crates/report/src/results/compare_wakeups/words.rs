@@ -1,6 +1,7 @@
 //! Whether wake-up latency changed, in words.
 
 use super::{name, share};
+use crate::results::compare::{self, Effect};
 use crate::units::{asked, between, count, micro, micros};
 use anechoic_analyze::compare::wakeups::{
     LateShare, WakeupChange, WakeupComparison, WakeupVerdict,
@@ -15,6 +16,11 @@ pub(super) fn sentences(found: &WakeupComparison) -> Vec<String> {
     let clear = differing(found);
     let verdict = match found.verdict {
         WakeupVerdict::Changed => "Wake-up latency changed.",
+        WakeupVerdict::NotShown
+            if found.trials.as_ref().is_some_and(|trials| trials.tried().is_some()) =>
+        {
+            &format!("No {} on wake-up latency is shown.", compare::change(found.trials.as_ref()))
+        }
         WakeupVerdict::NotShown => "No change of wake-up latency is shown.",
         WakeupVerdict::Unproven if found.order == Order::Kept => {
             "Wake-up latency differs, but it is not proven that a change did this: what is kept of a run is no sample of it."
@@ -37,15 +43,42 @@ pub(super) fn sentences(found: &WakeupComparison) -> Vec<String> {
         }
     };
     let more = clear.len().saturating_sub(MOST);
-    let mut sentences = vec![verdict.to_owned()];
+    let nothing_else = clear.is_empty();
+    let tried = compare::verdict(found.trials.as_ref(), effect(found));
+    let mut sentences: Vec<String> = tried.into_iter().chain([verdict.to_owned()]).collect();
     sentences.extend(clear.into_iter().take(MOST));
     if more > 0 {
         sentences.push(format!("{} more differences are in the tables.", count(more as u64)));
     }
-    if sentences.len() == 1 {
+    if nothing_else {
         sentences.extend(reach(found));
     }
     sentences
+}
+
+/// Returns whether all clear differences of all CPUs together are of the same kind.
+fn effect(found: &WakeupComparison) -> Effect {
+    match found.verdict {
+        WakeupVerdict::Changed => {}
+        WakeupVerdict::NotShown => return Effect::NotShown,
+        WakeupVerdict::Unproven | WakeupVerdict::OneRun | WakeupVerdict::OneRunDiffers => {
+            return Effect::Undecided;
+        }
+    }
+    let mut later = vec![];
+    for row in found.rows.iter().filter(|row| row.cpu.is_none()) {
+        let clear = [row.p50_ns, row.p99_ns].into_iter().flatten().filter(|one| one.clear);
+        later.extend(clear.map(|one| one.after > one.before));
+        if row.late.clear {
+            later.push(part(&row.late.after) > part(&row.late.before));
+        }
+    }
+    Effect::from_clear(&later)
+}
+
+/// Returns the share of late wake-ups.
+fn part(side: &LateShare) -> f64 {
+    side.late as f64 / side.wakeups.max(1) as f64
 }
 
 fn shows_variation(row: &WakeupChange) -> bool {
@@ -63,7 +96,6 @@ fn differing(found: &WakeupComparison) -> Vec<String> {
         }
         if row.late.clear {
             let [before, after] = [&row.late.before, &row.late.after];
-            let part = |side: &LateShare| side.late as f64 / side.wakeups.max(1) as f64;
             all.push(format!(
                 "{} wake-ups{} were later than {}: {}, {} before.",
                 if part(after) > part(before) { "More" } else { "Fewer" },

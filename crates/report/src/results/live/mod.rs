@@ -3,11 +3,13 @@
 pub(crate) mod check;
 pub(crate) mod injection;
 pub(crate) mod self_test;
+pub(crate) mod settings;
 
 use super::described::Grouping;
 use super::row::{Print, Row};
 use anechoic_analyze::{SelfTestResult, Verification};
 use anechoic_recording::check::Check;
+use anechoic_recording::tunable::TunableStates;
 
 /// The row of what was seen of injected noise.
 pub static VERIFICATION: Row<Verification> = Row {
@@ -28,4 +30,10 @@ pub static SELF_TEST: Row<SelfTestResult> = Row {
 pub static CHECK: Row<Check> = Row {
     print: Some(Print::with(check::check)),
     ..Row::new("check", "what can be measured on this machine", Grouping::Live)
+};
+
+/// The row of the settings of this machine that can be tried.
+pub static SETTINGS: Row<TunableStates> = Row {
+    print: Some(Print::with(settings::settings)),
+    ..Row::new("settings", "settings that can be tried on this machine", Grouping::Live)
 };

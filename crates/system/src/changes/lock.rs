@@ -1,4 +1,4 @@
-//! The lock on the settings and pools of huge pages: one process at a time changes them, in whatever PID namespace it is.
+//! The lock on the settings of the kernel: one process at a time changes them, in whatever PID namespace it is.
 //!
 //! It is an advisory lock on a file in /run, which the kernel releases when the process ends, also after SIGKILL. The file
 //! names the holder. Processes with different directories /run, as in most containers, do not see each other's lock.
@@ -14,9 +14,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The directory for the lock and the file of changes: only root writes there, and it is empty after a start of the machine.
+/// The directory for the lock and the journals: only root writes there, and it is empty after a start of the machine.
 pub(super) const RUN: &str = "/run";
-const NAME: &str = "anechoic-huge-pages.lock";
+const NAME: &str = "anechoic-settings.lock";
 /// How often the lock is tried before the error: a process that undoes leftovers has it for a moment only.
 const TRIES: u32 = 10;
 /// Pause between two attempts.
@@ -30,15 +30,15 @@ pub(super) struct Lock {
     file: File,
 }
 
-/// The lock of this process, once it changes huge pages.
+/// The lock of this process, once it changes settings.
 static HELD: Mutex<Option<Lock>> = Mutex::new(None);
 
-/// Takes the lock on huge pages until this process ends. A process that may not write to /run gets none, because it may not
-/// change huge pages either.
+/// Takes the lock on settings until this process ends. A process that may not write to /run gets none, because it may not
+/// change settings either.
 ///
 /// # Errors
 /// Fails if another process has the lock, and names that.
-pub fn hold() -> Result<(), Problem> {
+pub(crate) fn hold() -> Result<(), Problem> {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     if held.is_none() {
         *held = Lock::take(Path::new(RUN), TRIES)?;
@@ -71,9 +71,8 @@ impl Lock {
         }
         let mut holder = String::new();
         let _ = file.take(LONGEST as u64).read_to_string(&mut holder);
-        let why = format!("{} changes the settings of huge pages at the moment", named(&holder));
-        Err(ProblemKind::Unavailable
-            .problem(why, "wait until it has ended, or measure with --pages base"))
+        let why = format!("{} changes settings of the kernel at the moment", named(&holder));
+        Err(ProblemKind::Unavailable.problem(why, "wait until it has ended"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! One trial after the other.
 
 use super::commands::{ShellCommand, Workload};
-use super::{AbArgs, orphans, places, unfinished};
+use super::{TrialArgs, orphans, places, unfinished};
 use crate::progress::Busy;
 use crate::record::started::Started;
 use crate::setup::{explained, measure_as};
@@ -14,7 +14,8 @@ use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, ProblemKind};
 use anechoic_report::long_time;
 use anechoic_system::machine;
-use std::cell::Cell;
+use anechoic_system::tunables::Trial;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -34,14 +35,24 @@ pub(super) enum Ended {
     Early,
 }
 
+/// How trials are measured, and where they go.
+#[derive(Clone, Copy)]
+pub(super) struct Measured<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) dir: &'a Path,
+    pub(super) stop: &'a AtomicBool,
+}
+
 /// What all trials have in common.
 pub(super) struct Session<'a> {
-    args: &'a AbArgs,
+    args: &'a TrialArgs,
     trials: &'a Trials,
     plan: &'a Plan,
     dir: &'a Path,
     stop: &'a AtomicBool,
     commands: [ShellCommand; 2],
+    /// The settings that side B has and side A has not, if these are tried.
+    settings: Option<RefCell<&'a mut Trial>>,
     begun: Instant,
     /// Whether the command of each side is known to leave processes running.
     left_some: [Cell<bool>; 2],
@@ -52,12 +63,13 @@ const SIDES: [&str; 2] = ["A", "B"];
 
 impl<'a> Session<'a> {
     pub(super) fn new(
-        args: &'a AbArgs,
+        args: &'a TrialArgs,
         trials: &'a Trials,
-        plan: &'a Plan,
-        dir: &'a Path,
-        stop: &'a AtomicBool,
+        measured: Measured<'a>,
+        settings: Option<&'a mut Trial>,
     ) -> Self {
+        let Measured { plan, dir, stop } = measured;
+        let settings = settings.map(RefCell::new);
         let [a, b] = trials.commands.clone();
         let commands =
             [("command A", a), ("command B", b)].map(|(name, text)| ShellCommand { name, text });
@@ -65,7 +77,7 @@ impl<'a> Session<'a> {
             orphans::adopt();
         }
         let (begun, left_some) = (Instant::now(), Default::default());
-        Self { args, trials, plan, dir, stop, commands, begun, left_some }
+        Self { args, trials, plan, dir, stop, commands, settings, begun, left_some }
     }
 
     /// Measures all pairs. A pair that does not become complete is removed.
@@ -143,11 +155,15 @@ impl<'a> Session<'a> {
         for (before, side) in order.into_iter().enumerate() {
             let done = 2 * (pair as usize - 1) + before;
             let what = format!("{}, trial {} of {}", SIDES[side], done + 1, 2 * self.pairs());
+            self.switch(side)?;
             if self.trials.record {
                 self.record(&what, done, side, &places[side], signal)?;
             } else {
                 let workload = self.begin(side, &cpus, signal)?;
                 self.measure(&what, done, 2 * self.pairs(), &places[side], vec![workload])?;
+            }
+            if let Some(settings) = &self.settings {
+                settings.borrow().still_holds()?;
             }
         }
         Ok(())
@@ -185,6 +201,11 @@ impl<'a> Session<'a> {
         self.trials.swapped.len()
     }
 
+    /// Switches the settings that are tried to those of a side.
+    fn switch(&self, side: usize) -> Result<(), Problem> {
+        self.settings.as_ref().map_or(Ok(()), |settings| settings.borrow_mut().switch(side == 1))
+    }
+
     /// Runs the command of a side, or starts its workload.
     fn begin(
         &self,
@@ -196,7 +217,9 @@ impl<'a> Session<'a> {
         if self.trials.during {
             return command.start(cpus);
         }
-        command.run(cpus, signal)?;
+        if self.settings.is_none() {
+            command.run(cpus, signal)?;
+        }
         Ok(None)
     }
 
