@@ -22,6 +22,7 @@ fn write(dir: &Path, start_utc: &str, seconds: u64, value: impl Fn(&str, u64) ->
     let asked = Monitoring {
         save_on: vec!["unusual".into(), "steal>50%".into()],
         groups: vec!["/a b".into()],
+        ..Monitoring::default()
     };
     let run = Run {
         start_utc: start_utc.into(),
