@@ -231,7 +231,7 @@ mod tests {
             complete: vec![1, 2],
         };
         for (verdict, expected) in [
-            (Change::Quieter, "vm.stat_interval=10 helped. The noise rose by 8 %"),
+            (Change::Quieter, "vm.stat_interval=10 helped. The noise"),
             (Change::Noisier, "vm.stat_interval=10 made it worse. The noise"),
             (Change::NotShown, "No effect of vm.stat_interval=10 is shown: 5.00 % in A"),
             (Change::Unproven, "It is undecided whether vm.stat_interval=10 helps. Unproven"),
