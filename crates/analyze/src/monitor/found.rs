@@ -168,10 +168,8 @@ impl Reader {
         let asked = run.monitor.clone().unwrap_or_default();
         self.reasons.extend(asked.saved.into_iter().map(|one| (one.name, one.reasons)));
         let (conditions, since) = (&asked.save_on, asked.began_utc);
-        let is_known = |(known, began, _): &(Vec<String>, String, Watch)| {
-            (known, began) == (conditions, &since)
-        };
-        if !self.watch.as_ref().is_some_and(is_known) {
+        let known = self.watch.as_ref().map(|(known, began, _)| (known, began));
+        if known != Some((conditions, &since)) {
             self.watch = Some((conditions.clone(), since, watch_for(conditions)));
             let new = conditions.iter().filter(|one| !self.saves_on.contains(one));
             self.saves_on.extend(new.cloned().collect::<Vec<_>>());

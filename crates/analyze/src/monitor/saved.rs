@@ -101,21 +101,27 @@ impl Counted {
                 _ => {}
             }
         }
-        let named = |pid: u64| match pid {
-            0 => "idle CPU".to_owned(),
-            _ => names.get(&pid).map_or_else(|| format!("thread {pid}"), ToString::to_string),
-        };
         for ((pid, vector), count) in softirqs {
             let kind = SOFTIRQS.get(vector as usize).copied().unwrap_or("?");
-            *found.softirqs.entry(format!("{kind} in {}", named(pid))).or_insert(0) += count;
+            *found.softirqs.entry(format!("{kind} in {}", named(&names, pid))).or_insert(0) +=
+                count;
         }
         for (pid, count) in switches {
-            *found.switched_to.entry(named(pid)).or_insert(0) += count;
+            *found.switched_to.entry(named(&names, pid)).or_insert(0) += count;
         }
         for (pid, count) in forks {
-            *found.forked.entry(named(pid)).or_insert(0) += count;
+            *found.forked.entry(named(&names, pid)).or_insert(0) += count;
         }
         Ok(found)
+    }
+}
+
+/// Returns the name of a thread.
+fn named(names: &HashMap<u64, String>, pid: u64) -> String {
+    match names.get(&pid) {
+        _ if pid == 0 => "idle CPU".to_owned(),
+        Some(name) => name.clone(),
+        None => format!("thread {pid}"),
     }
 }
 
