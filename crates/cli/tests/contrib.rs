@@ -77,7 +77,7 @@ fn systemd_accepts_the_units() {
     if !there.exists() || command("systemd-analyze", &["--version"]).code != Some(0) {
         return note::skipped("no systemd");
     }
-    for place in ["usr/bin", "usr/libexec", "usr/lib/systemd"] {
+    for place in ["bin", "usr/bin", "usr/libexec", "usr/lib/systemd"] {
         fs::create_dir_all(at(place)).expect("created");
     }
     assert_eq!(command("cp", &["-r", arg(&there), arg(&at(units))]).code, Some(0));
@@ -90,9 +90,10 @@ fn systemd_accepts_the_units() {
     let incomplete = verify();
     assert!(incomplete.err.contains("anechoic-measure is not executable"), "{}", incomplete.err);
     let script = root().join("contrib/anechoic-measure");
-    fs::copy(script, at("usr/libexec/anechoic-measure")).expect("copied");
-    let tool = env!("CARGO_BIN_EXE_anechoic");
-    std::os::unix::fs::symlink(tool, at("usr/bin/anechoic")).expect("a link");
+    // Whatever can be executed is good enough for systemd.
+    for file in ["usr/libexec/anechoic-measure", "usr/bin/anechoic", "bin/kill"] {
+        fs::copy(&script, at(file)).expect("copied");
+    }
     let done = verify();
     let about: Vec<&str> = done.err.lines().filter(|line| line.contains("anechoic")).collect();
     assert!(done.code == Some(0) && about.is_empty(), "{}", done.err);
