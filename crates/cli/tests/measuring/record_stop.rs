@@ -298,7 +298,7 @@ fn what_runs_already_is_recorded_until_a_long_detour() {
 fn conditions_that_do_not_fit_are_refused() {
     for (words, expected) in [
         (&["record", "--stop-on", "detour>1ms", "--repeat", "3", "--", "true"][..], "--repeat"),
-        (&["record", "--keep", "1s", "--", "true"], "--stop-on"),
+        (&["record", "--keep", "1s", "--repeat", "3", "--", "true"], "--repeat"),
         (&["record", "--stop-on", "lost>0%", "--", "true"], "for example 1%"),
         (&["record", "--stop-on", "noise>5%", "--", "true"], "'lost>5%'"),
         (&["run", "--stop-on", "lost>5%"], "a condition of `anechoic record`"),
