@@ -8,8 +8,8 @@ mod saved;
 mod steps;
 mod usual;
 
-pub use found::{Monitored, RateRow, RateSpan, Unusual, monitored};
-pub use saved::Saved;
+pub use found::{Missing, Monitored, RateRow, RateSpan, Unusual, monitored};
+pub use saved::{InterruptRate, NamedShare, Saved};
 pub use steps::LevelStep;
 
 use anechoic_recording::Clock;
@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use usual::UsualRange;
 
-/// A limit that was exceeded may be exceeded again after so many seconds below it.
+/// A second above a limit is reported if none of this many seconds before it was.
 const CALM_S: u32 = 10;
 
 /// Why a rate is worth a look.

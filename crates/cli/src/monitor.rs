@@ -8,9 +8,9 @@ mod signals;
 use crate::ask;
 use crate::record::running::RunningArgs;
 use crate::terminal::print_note;
-use anechoic_analyze::monitor::{Found, Watch, Why};
+use anechoic_analyze::monitor::{Found, Watch, Why, rate_by_row};
 use anechoic_measure::monitor::Monitor;
-use anechoic_recording::rates::{RateLimit, RateUnit, UNUSUAL, find_rate};
+use anechoic_recording::rates::{RateLimit, RateUnit, UNUSUAL};
 use anechoic_recording::run::Monitoring;
 use anechoic_recording::stop::StopCondition;
 use anechoic_recording::{Problem, ProblemKind};
@@ -19,7 +19,7 @@ use anechoic_system::cgroups;
 use flight::{Flight, FlightPlan, Outcome};
 use metrics::Metrics;
 use place::MonitorPlace;
-use signals::{Signals, Told};
+use signals::{Request, Signals};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -122,13 +122,13 @@ impl std::fmt::Display for SaveOn {
 
 /// After something unusual, this is still recorded.
 const AFTER: Duration = Duration::from_secs(2);
-/// What is unusual is known so long after its start: it is a median over some seconds.
+/// What is unusual is known within this time after its start: it may be a median over five seconds.
 const KNOWN_AFTER: Duration = Duration::from_secs(6);
 /// Counters are saved first after this time, so that there is something to look at.
 const FIRST: Duration = Duration::from_secs(5);
-/// A recording of counters has so many readings, those of an hour; then the next one begins.
+/// Number of readings of a recording of counters: those of an hour. Then the next one begins.
 const READINGS: u32 = 3_600;
-/// After what could not be done, the next attempt.
+/// What could not be saved is tried again after this time.
 const AGAIN: Duration = Duration::from_secs(60);
 
 pub fn run(args: &MonitorArgs) -> Result<ExitCode, Problem> {
@@ -138,8 +138,6 @@ pub fn run(args: &MonitorArgs) -> Result<ExitCode, Problem> {
     };
     let program = program_condition(&save_on, args)?;
     let groups = groups(args)?;
-    let signals = Signals::catch()?;
-    let place = MonitorPlace::take(&args.output, args.most_disk)?;
     let asked = Monitoring {
         save_on: save_on.iter().map(ToString::to_string).collect(),
         groups: groups.iter().map(|group| group.path().to_owned()).collect(),
@@ -158,10 +156,13 @@ pub fn run(args: &MonitorArgs) -> Result<ExitCode, Problem> {
     };
     let monitor = Monitor::begin(&groups, asked, env!("CARGO_PKG_VERSION"));
     verify_limits(&save_on, &monitor.names())?;
+    let signals = Signals::catch()?;
+    let metrics = Metrics::open(&args.metrics)?;
+    let place = MonitorPlace::take(&args.output, args.most_disk)?;
     let mut service = Service {
         watch: Watch::new(limits.collect(), save_on.contains(&SaveOn::Unusual)),
         monitor,
-        metrics: Metrics::open(&args.metrics)?,
+        metrics,
         flight: (!args.no_events).then(|| Flight::new(flight)),
         place,
         quiet: args.quiet,
@@ -263,9 +264,9 @@ impl Service {
             }
             let until = end.map_or(next, |end| end.min(next));
             match signals.wait(until) {
-                Some(Told::End) => break,
-                Some(Told::Save) => self.want_saved("SIGUSR1".into(), Duration::ZERO),
-                Some(Told::Reload) => {
+                Some(Request::End) => break,
+                Some(Request::Save) => self.want_saved("SIGUSR1".into(), Duration::ZERO),
+                Some(Request::Reload) => {
                     self.save();
                     self.monitor.close(None);
                     self.readings = 0;
@@ -329,7 +330,7 @@ impl Service {
         };
         if let Err(why) = flight.save(&mut self.place, reasons) {
             self.metrics.count_not_saved();
-            self.note(|| format!("not saved: {why}"));
+            print_note(format_args!("anechoic: not saved: {why}"));
         }
     }
 
@@ -428,8 +429,7 @@ impl Service {
 /// States what is unusual: "steal 12 % (at most 2 % in the last hour)".
 fn describe(found: &Found) -> String {
     let name = &found.name;
-    let unit = find_rate(name.split(' ').next().unwrap_or(name)).map(|rate| rate.unit);
-    let unit = unit.unwrap_or(RateUnit::Number);
+    let unit = rate_by_row(name).map_or(RateUnit::Number, |rate| rate.unit);
     let value = amount_of_rate(found.value, unit);
     match found.why {
         Why::Limit { most } => format!("{name} {value} (limit {})", amount_of_rate(most, unit)),

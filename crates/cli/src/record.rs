@@ -131,7 +131,7 @@ impl RecordArgs {
 
 /// Ends this process with its parent.
 fn end_with(parent: i32) -> Result<(), Problem> {
-    stop::is_told_by_service();
+    stop::end_silently();
     set_parent_process_death_signal(Some(Signal::TERM)).map_err(std::io::Error::from)?;
     match getppid().is_some_and(|known| known.as_raw_nonzero().get() == parent) {
         true => Ok(()),

@@ -49,12 +49,12 @@ pub fn flag() -> Result<Arc<AtomicBool>, Problem> {
     Ok(stop)
 }
 
-/// Whether the signals come from a service that started this process, and not from a user.
-static IS_TOLD: AtomicBool = AtomicBool::new(false);
+/// Whether a service started this process, which reads no note on how to end it sooner.
+static IS_SILENT: AtomicBool = AtomicBool::new(false);
 
-/// Has nothing reported to a user that the end takes its time: a service waits for it.
-pub(crate) fn is_told_by_service() {
-    IS_TOLD.store(true, Ordering::Release);
+/// Leaves out the note on how to end it sooner: a service waits for the end.
+pub(crate) fn end_silently() {
+    IS_SILENT.store(true, Ordering::Release);
 }
 
 /// Whether a thread waits for signals.
@@ -114,7 +114,7 @@ fn wait_for_the_last(mut arrived: UnixStream, newest: &AtomicUsize) {
     let _ = arrived.set_nonblocking(true);
     while next(&mut arrived).is_some() {}
     let _ = arrived.set_nonblocking(false);
-    if !IS_TOLD.load(Ordering::Acquire) {
+    if !IS_SILENT.load(Ordering::Acquire) {
         terminal::print_note(
             "anechoic: still ending; one more signal ends it at once, and what is not saved yet is lost",
         );

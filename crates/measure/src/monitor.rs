@@ -116,11 +116,11 @@ impl Monitor {
     ///
     /// # Errors
     /// It cannot be saved; what was read stays in memory for the next attempt.
-    pub fn save(&mut self, dir: impl FnOnce() -> Result<PathBuf, Problem>) -> Result<(), Problem> {
+    pub fn save(&mut self, dir: impl FnOnce() -> PathBuf) -> Result<(), Problem> {
         let Some(first) = self.rows.first() else { return Ok(()) };
         if self.open.is_none() {
             let run = self.describe(first.start_ticks);
-            let dir = dir()?;
+            let dir = dir();
             let open = Open::create(&dir, run).inspect_err(|_| {
                 let _ = std::fs::remove_dir(&dir); // it is empty
             });

@@ -87,8 +87,8 @@ fn changes_are_found_when_they_were() {
     let recordings = recordings(place.path());
     let found = monitored(&recordings.each_ref(), vec![]).expect("readable");
     assert!((found.read_s - 10_800.0).abs() < 1e-6);
-    assert_eq!(found.missing.0, 1);
-    assert!((found.missing.1 - 60.0).abs() < 1e-3, "{:?}", found.missing);
+    assert_eq!(found.missing.times, 1);
+    assert!((found.missing.length_s - 60.0).abs() < 1e-3, "{:?}", found.missing);
     let unusual: Vec<(&str, &str, bool)> = found
         .unusual
         .iter()

@@ -24,9 +24,9 @@ pub struct Monitored {
     pub end_utc: String,
     /// For how long counters were read, in s.
     pub read_s: f64,
-    /// Times without readings, between or within recordings: their number and their length in s.
-    pub missing: (u64, f64),
-    /// What was saved automatically when.
+    /// Times without readings, between recordings or within them.
+    pub missing: Missing,
+    /// The conditions on which the last seconds were saved, as they are typed.
     pub saves_on: Vec<String>,
     /// The rates, in the order of their catalogue.
     pub rates: Vec<RateRow>,
@@ -36,6 +36,15 @@ pub struct Monitored {
     pub saved: Vec<Saved>,
     /// What is doubtful about it.
     pub notes: Vec<String>,
+}
+
+/// Times without readings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Missing {
+    /// Their number.
+    pub times: u64,
+    /// Their length together, in s.
+    pub length_s: f64,
 }
 
 /// A rate over all the time.
@@ -158,7 +167,7 @@ struct Reader {
     reasons: BTreeMap<String, Vec<String>>,
     read_s: f64,
     end_s: f64,
-    missing: (u64, f64),
+    missing: Missing,
     notes: Vec<String>,
 }
 
@@ -207,7 +216,8 @@ impl Reader {
         let gap_s = if self.read_s > 0.0 { from_s - self.end_s } else { 0.0 };
         let long_s = (to_s - from_s).max(0.0);
         for gap_s in [gap_s, long_s].into_iter().filter(|gap_s| *gap_s > GAP_S) {
-            self.missing = (self.missing.0 + 1, self.missing.1 + gap_s);
+            self.missing.times += 1;
+            self.missing.length_s += gap_s;
         }
         self.read_s += long_s;
         self.end_s = to_s;

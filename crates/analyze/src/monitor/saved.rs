@@ -3,7 +3,7 @@
 use crate::summary::Breakdown;
 use crate::waits::{HolderKind, ThreadRow, threads};
 use crate::{share, summarize};
-use anechoic_recording::sources::{self, Class};
+use anechoic_recording::sources::{self, Class, SOFTIRQS};
 use anechoic_recording::{EventKind, KernelEvent, Name, NameKind, Problem, Recording};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,6 +11,26 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Number of names that are kept of each list.
 const NAMES: usize = 5;
+
+/// A name with its share of all.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct NamedShare {
+    /// The name of a thread, or of a kind of softirq with the thread that had the CPU.
+    pub name: String,
+    /// Its share, from 0 to 1.
+    pub share: f64,
+}
+
+/// How often an interrupt or a softirq came.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct InterruptRate {
+    /// Identifier of its source.
+    pub source: String,
+    /// Its name within the source.
+    pub name: String,
+    /// Number per second, on all CPUs.
+    pub per_s: f64,
+}
 
 /// A recording of what ran, that was saved.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -24,17 +44,17 @@ pub struct Saved {
     /// Why it was saved, in words; empty if that is not known.
     pub reasons: Vec<String>,
     /// Which threads had CPUs while others waited for these, with their shares of all such time, largest first; at most five.
-    pub had_cpus: Vec<(String, f64)>,
-    /// Interrupts and softirqs: identifier of the source, name and number per second, most first; at most five.
-    pub interrupts: Vec<(String, String, f64)>,
+    pub had_cpus: Vec<NamedShare>,
+    /// Interrupts and softirqs that interrupted threads, most first; at most five.
+    pub interrupts: Vec<InterruptRate>,
     /// Threads with their shares of all CPU time of threads, largest first; at most five.
-    pub executed: Vec<(String, f64)>,
+    pub executed: Vec<NamedShare>,
     /// Softirqs: the name of the thread that had the CPU and their kind, with their share of all, most first; at most five.
-    pub softirqs: Vec<(String, f64)>,
+    pub softirqs: Vec<NamedShare>,
     /// Threads to which CPUs were switched, with their share of all switches to threads, most first; at most five.
-    pub switched_to: Vec<(String, f64)>,
+    pub switched_to: Vec<NamedShare>,
     /// Threads that began others, with their share of all that were begun, most first; at most five.
-    pub forked: Vec<(String, f64)>,
+    pub forked: Vec<NamedShare>,
     /// Where it begins, in s since the first reading of what was monitored.
     #[serde(skip)]
     pub(super) start_s: f64,
@@ -74,10 +94,6 @@ struct Counted {
     switched_to: BTreeMap<String, u64>,
     forked: BTreeMap<String, u64>,
 }
-
-/// The kinds of softirqs, by number.
-const SOFTIRQS: [&str; 10] =
-    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
 impl Counted {
     /// Counts the events of a recording.
@@ -134,32 +150,33 @@ fn holders(rows: &[ThreadRow]) -> impl Iterator<Item = (String, u64)> {
 }
 
 /// Returns the names with the largest sums, and their shares of all.
-fn largest(parts: impl Iterator<Item = (String, u64)>) -> Vec<(String, f64)> {
+fn largest(parts: impl Iterator<Item = (String, u64)>) -> Vec<NamedShare> {
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-    for (name, ns) in parts {
+    for (name, part) in parts {
         let sum = sums.entry(name).or_default();
-        *sum = sum.saturating_add(ns);
+        *sum = sum.saturating_add(part);
     }
     let all: u64 = sums.values().sum();
-    let mut sums: Vec<(String, u64)> = sums.into_iter().filter(|(_, ns)| *ns > 0).collect();
+    let mut sums: Vec<(String, u64)> = sums.into_iter().filter(|(_, sum)| *sum > 0).collect();
     sums.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     sums.truncate(NAMES);
-    sums.into_iter().map(|(name, ns)| (name, share(ns, all))).collect()
+    sums.into_iter().map(|(name, sum)| NamedShare { name, share: share(sum, all) }).collect()
 }
 
 /// Returns the interrupts and softirqs that came most often.
-fn interrupts(breakdown: Option<&Breakdown>, length_s: f64) -> Vec<(String, String, f64)> {
+fn interrupts(breakdown: Option<&Breakdown>, length_s: f64) -> Vec<InterruptRate> {
     let rows = breakdown.iter().flat_map(|breakdown| &breakdown.rows);
     let of_kernel = rows.filter(|row| {
         sources::find(&row.source).is_some_and(|source| source.class == Class::Interrupt)
     });
-    let mut all: Vec<(String, String, f64)> = of_kernel
-        .map(|row| {
-            let per_s = row.activities as f64 / length_s.max(f64::MIN_POSITIVE);
-            (row.source.clone(), row.name.clone(), per_s)
+    let mut all: Vec<InterruptRate> = of_kernel
+        .map(|row| InterruptRate {
+            source: row.source.clone(),
+            name: row.name.clone(),
+            per_s: row.activities as f64 / length_s.max(f64::MIN_POSITIVE),
         })
         .collect();
-    all.sort_by(|a, b| b.2.total_cmp(&a.2));
+    all.sort_by(|a, b| b.per_s.total_cmp(&a.per_s));
     all.truncate(NAMES);
     all
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 pub(super) const MOST_SPANS: usize = 288;
 /// Fewest spans on each side of a step.
 const FEWEST: usize = 8;
-/// Most steps of a rate that are looked for.
+/// Largest number of steps of a rate.
 const MOST_STEPS: usize = 8;
 /// The probability without a change below which a step is shown. It is strict because successive spans are alike, and
 /// because there are many rates.
@@ -65,3 +65,6 @@ fn split(spans: &[(&str, f64)], offset: usize, borders: &mut Vec<usize>) {
     split(&spans[..at], offset, borders);
     split(&spans[at..], offset + at, borders);
 }
+
+#[cfg(test)]
+mod tests;

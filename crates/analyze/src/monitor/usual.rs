@@ -28,11 +28,11 @@ struct Rule {
 /// A rate that has left its range.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Left {
-    /// The median over so many seconds.
+    /// The median over [`Left::seconds`].
     pub(super) value: f64,
     /// The highest such median before.
     pub(super) usual_most: f64,
-    /// Number of seconds.
+    /// Number of seconds over which the median is taken.
     pub(super) seconds: u32,
     /// Start of the first of them that was above the range.
     pub(super) start_ticks: u64,
@@ -118,4 +118,4 @@ fn median_of_last(last: &VecDeque<(f64, u64)>, seconds: usize) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

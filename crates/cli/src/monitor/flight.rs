@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const AGAIN: Duration = Duration::from_secs(60);
 /// A recorder records before this time, or not at all.
 const LONGEST_START: Duration = Duration::from_secs(3);
-/// A recorder that was told to save is ended after this time.
+/// A recorder that does not save within this time is ended.
 const LONGEST_SAVE: Duration = Duration::from_secs(300);
 /// How long the end of the service waits for recordings that are being saved.
 const LONGEST_END: Duration = Duration::from_secs(60);
@@ -114,7 +114,7 @@ impl Flight {
     }
 
     fn start(&self, place: &mut MonitorPlace) -> Result<Recorder, String> {
-        let dir = place.next(WAITING).map_err(|problem| problem.to_string())?;
+        let dir = place.next(WAITING);
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         // What is unusual is known some seconds after it has begun.
         let keep = format!("{}ns", (self.plan.keep + self.plan.known_after).as_nanos());
@@ -220,7 +220,7 @@ impl Flight {
                 {
                     self.not_before = *oldest + HOUR;
                     crate::terminal::print_note(format_args!(
-                        "anechoic: {} recordings in the last hour: no more events until {} of it have passed",
+                        "anechoic: saved {} times in the last hour: events are recorded again in {}",
                         self.saved.len(),
                         long_time(
                             u64::try_from(HOUR.saturating_sub(oldest.elapsed()).as_nanos())
@@ -257,7 +257,7 @@ impl Flight {
     ) -> Outcome {
         self.count(&recorder);
         let code = status.and_then(|status| status.code());
-        let kept = place.next(SAVED).map_err(|problem| problem.to_string())?;
+        let kept = place.next(SAVED);
         match code {
             Some(code) if SAVED_CODES.contains(&code) => match fs::rename(&recorder.dir, &kept) {
                 Ok(()) => {
@@ -289,6 +289,10 @@ impl Flight {
             outcomes.extend(self.reap(place));
             std::thread::sleep(Duration::from_millis(50));
         }
+        let late = self.saving.drain(..).map(|(_, reasons, _)| {
+            Err(format!("not saved: {}: it took longer than a minute", reasons.join("; ")))
+        });
+        outcomes.extend(late);
         outcomes
     }
 

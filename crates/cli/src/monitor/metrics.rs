@@ -6,9 +6,9 @@ use anechoic_report::{MonitorCounts, monitor_metrics};
 use anechoic_system::counters::run_times;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,6 +69,22 @@ impl std::fmt::Display for Where {
     }
 }
 
+/// One of the clients that are served now.
+struct Busy(Arc<AtomicUsize>);
+
+impl Busy {
+    fn with(number: &Arc<AtomicUsize>) -> Self {
+        number.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(number))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// What is counted, and who reads it.
 pub(super) struct Metrics {
     counts: MonitorCounts,
@@ -105,22 +121,14 @@ impl Metrics {
                         let why = format!("{address} cannot be used: {error}");
                         ProblemKind::Usage.problem(why, "name another port with --metrics")
                     })?;
-                    metrics.serve(move || {
-                        let (client, _) = listener.accept()?;
-                        client.set_read_timeout(Some(PATIENCE))?;
-                        client.set_write_timeout(Some(PATIENCE))?;
-                        Ok(client)
-                    })?;
+                    let waits = [TcpStream::set_read_timeout, TcpStream::set_write_timeout];
+                    metrics.serve(move || patient(listener.accept()?.0, waits))?;
                 }
                 Where::Socket(path) => {
                     let listener = listen(path)?;
                     metrics.sockets.push(path.clone());
-                    metrics.serve(move || {
-                        let (client, _) = listener.accept()?;
-                        client.set_read_timeout(Some(PATIENCE))?;
-                        client.set_write_timeout(Some(PATIENCE))?;
-                        Ok(client)
-                    })?;
+                    let waits = [UnixStream::set_read_timeout, UnixStream::set_write_timeout];
+                    metrics.serve(move || patient(listener.accept()?.0, waits))?;
                 }
             }
         }
@@ -137,15 +145,14 @@ impl Metrics {
             loop {
                 match accept() {
                     Ok(mut client) => {
-                        let busy = Arc::clone(&busy);
                         if busy.load(Ordering::Acquire) >= MOST_CLIENTS {
                             continue; // it is closed
                         }
                         let text = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                        busy.fetch_add(1, Ordering::AcqRel);
+                        let more = Busy::with(&busy);
                         let _ = thread::Builder::new().spawn(move || {
                             let _ = answer(&mut client, &text); // the client is gone
-                            busy.fetch_sub(1, Ordering::AcqRel);
+                            drop(more);
                         });
                     }
                     Err(_) => thread::sleep(PATIENCE), // no descriptor is left
@@ -225,6 +232,15 @@ impl Drop for Metrics {
     }
 }
 
+/// Sets how long a client is waited for.
+type SetTimeout<C> = fn(&C, Option<Duration>) -> io::Result<()>;
+
+/// Returns a client that is read and written for at most [`PATIENCE`] each time. `set` are the two ways to say so.
+fn patient<C>(client: C, set: [SetTimeout<C>; 2]) -> io::Result<C> {
+    set.iter().try_for_each(|set| set(&client, Some(PATIENCE)))?;
+    Ok(client)
+}
+
 /// Replaces a file as a whole by one that other users can read, as node_exporter's.
 fn replace_readable(path: &Path, text: &str) -> Result<(), Problem> {
     let mut name = std::ffi::OsString::from(".");
@@ -243,7 +259,7 @@ fn replace_readable(path: &Path, text: &str) -> Result<(), Problem> {
 fn listen(path: &Path) -> Result<UnixListener, Problem> {
     let failed = |error: io::Error| Problem::cannot_write_to(path, &error);
     let is_socket = path.symlink_metadata().is_ok_and(|about| about.file_type().is_socket());
-    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+    if is_socket && UnixStream::connect(path).is_err() {
         fs::remove_file(path).map_err(failed)?;
     }
     UnixListener::bind(path).map_err(failed)
@@ -323,8 +339,7 @@ mod tests {
             ("POST / HTTP/1.1\r\n\r\n", "405", false),
             ("", "405", false),
         ] {
-            let (mut client, mut server) =
-                std::os::unix::net::UnixStream::pair().expect("a socket");
+            let (mut client, mut server) = UnixStream::pair().expect("a socket");
             client.write_all(request.as_bytes()).expect("sent");
             client.shutdown(std::net::Shutdown::Write).expect("ended");
             answer(&mut server, "a 1\n").expect("answered");

@@ -67,10 +67,10 @@ impl MonitorPlace {
     }
 
     /// Returns the directory of the next recording of this kind, which does not exist.
-    pub(super) fn next(&mut self, kind: &str) -> Result<PathBuf, Problem> {
+    pub(super) fn next(&mut self, kind: &str) -> PathBuf {
         let number = self.next;
         self.next += 1;
-        Ok(self.dir.join(format!("{kind}-{number:06}")))
+        self.dir.join(format!("{kind}-{number:06}"))
     }
 
     /// Tells which recording of counters is being written.
@@ -204,7 +204,7 @@ mod tests {
         recording(&dir, "saved-000041", 1);
         recording(&dir, ".waiting-000042", 1);
         let mut place = MonitorPlace::take(&dir, 1 << 30).expect("a place");
-        assert_eq!(place.next(SAVED).ok(), Some(dir.join("saved-000043")));
+        assert_eq!(place.next(SAVED), dir.join("saved-000043"));
         assert!(!dir.join(".waiting-000042").exists(), "nothing of it was kept");
         assert!(MonitorPlace::take(&dir, 1 << 30).is_err());
         drop(place);

@@ -1,4 +1,4 @@
-//! What signals tell a service.
+//! What signals ask of a service.
 
 use anechoic_recording::Problem;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// What a signal tells.
+/// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Request {
     End,
     Save,
     Reload,
@@ -21,28 +21,29 @@ pub(super) enum Told {
 /// The signals of a service.
 pub(super) struct Signals {
     arrived: UnixStream,
-    told: [(Arc<AtomicBool>, Told); 3],
+    asked: [(Arc<AtomicBool>, Request); 3],
 }
 
 impl Signals {
     pub(super) fn catch() -> Result<Self, Problem> {
         let (arrived, handler) = UnixStream::pair()?;
         arrived.set_nonblocking(true)?;
-        let told = [Told::End, Told::Save, Told::Reload].map(|told| (Arc::default(), told));
+        let asked =
+            [Request::End, Request::Save, Request::Reload].map(|asked| (Arc::default(), asked));
         // A terminal sends SIGHUP when it is closed.
         let hang_up = if std::io::stdin().is_terminal() { 0 } else { 2 };
         let all = [(SIGTERM, 0), (SIGINT, 0), (SIGUSR1, 1), (SIGHUP, hang_up)];
         for (signal, at) in all {
-            flag::register(signal, Arc::clone(&told[at].0))?;
+            flag::register(signal, Arc::clone(&asked[at].0))?;
             low_level::pipe::register(signal, handler.try_clone()?)?;
         }
-        Ok(Self { arrived, told })
+        Ok(Self { arrived, asked })
     }
 
-    /// Sleeps until then, or until a signal arrives; returns what one tells.
-    pub(super) fn wait(&self, until: Instant) -> Option<Told> {
-        if let Some(told) = self.take() {
-            return Some(told);
+    /// Sleeps until then, or until a signal arrives; returns what one asks for.
+    pub(super) fn wait(&self, until: Instant) -> Option<Request> {
+        if let Some(asked) = self.take() {
+            return Some(asked);
         }
         let left = until.saturating_duration_since(Instant::now());
         let timeout = Timespec::try_from(left).ok();
@@ -52,8 +53,8 @@ impl Signals {
         self.take()
     }
 
-    fn take(&self) -> Option<Told> {
-        let mut told = self.told.iter();
-        told.find(|(flag, _)| flag.swap(false, Ordering::AcqRel)).map(|(_, told)| *told)
+    fn take(&self) -> Option<Request> {
+        let mut asked = self.asked.iter();
+        asked.find(|(flag, _)| flag.swap(false, Ordering::AcqRel)).map(|(_, asked)| *asked)
     }
 }

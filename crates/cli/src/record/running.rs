@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The name of what is in the control group above all others.
-const ALL_PROGRAMS: &str = "all programs";
+const ALL_PROGRAMS: &str = "everything";
 
 /// What runs already.
 pub(crate) trait Target {

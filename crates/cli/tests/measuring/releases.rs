@@ -81,8 +81,15 @@ fn measured(line: &str) -> Measured {
     (name.to_owned(), numbers(rest))
 }
 
-/// Builds the program; nothing without a compiler.
-fn built(dir: &Path) -> Option<PathBuf> {
+/// Builds the program; nothing where it cannot be built, run or recorded.
+fn program(dir: &Path) -> Option<PathBuf> {
+    if !may_trace() || !may_be_real_time() {
+        return None;
+    }
+    if !cfg!(target_arch = "x86_64") {
+        note::skipped("the program reads the counter of x86-64");
+        return None;
+    }
     let (source, program) = (dir.join("releases.c"), dir.join("releases"));
     std::fs::write(&source, PROGRAM).expect("a file");
     let built = command("cc", &["-O2", "-pthread", "-o", arg(&program), arg(&source)]);
@@ -96,14 +103,8 @@ fn built(dir: &Path) -> Option<PathBuf> {
 #[test]
 fn the_first_late_release_ends_the_recording() {
     let _alone = tool::alone();
-    if !may_trace() || !may_be_real_time() {
-        return;
-    }
-    if !cfg!(target_arch = "x86_64") {
-        return note::skipped("the program reads the counter of x86-64");
-    }
     let dir = tempfile::tempdir().expect("a directory");
-    let Some(program) = built(dir.path()) else { return };
+    let Some(program) = program(dir.path()) else { return };
     let (program, record) = (arg(&program), dir.path().join("record"));
     let cpu = cpus::allowed()[0].to_string();
     // It spins from half a second on, for longer than any release waits otherwise.
@@ -135,14 +136,8 @@ fn the_first_late_release_ends_the_recording() {
 #[test]
 fn latencies_are_those_of_the_program_and_the_hog_is_named() {
     let _alone = tool::alone();
-    if !may_trace() || !may_be_real_time() {
-        return;
-    }
-    if !cfg!(target_arch = "x86_64") {
-        return note::skipped("the program reads the counter of x86-64");
-    }
     let dir = tempfile::tempdir().expect("a directory");
-    let Some(program) = built(dir.path()) else { return };
+    let Some(program) = program(dir.path()) else { return };
     let (program, record, spun) =
         (arg(&program), dir.path().join("record"), dir.path().join("spins"));
     let cpu = cpus::allowed()[0].to_string();

@@ -351,3 +351,41 @@ fn each_release_knows_the_one_before() {
         assert_eq!(before, [None, expected, Some(2_000 * US)], "case: {name}");
     }
 }
+
+/// A release is looked for while the program is recorded, too, and is that of the table.
+#[test]
+fn a_watch_ends_with_the_first_release_that_is_later() {
+    use crate::program::Watch;
+    let program = Program { threads: vec![A, B], ..Program::default() };
+    let mut run = builders::run("record", builders::clock(1_000_000_000), vec![]);
+    (run.start_ticks, run.program) = (0, Some(program));
+    // Thread A sleeps until 1,000, 2,000 and 3,000 µs; a hog has its CPU for 20, 300 and 500 µs after the timer.
+    let mut events = vec![];
+    for (due, held) in [(1_000, 20), (2_000, 300), (3_000, 500)] {
+        events.push(set(due - 400, 0, A, due));
+        events.push(switch(due - 399, 0, A, SLEEPS, HOG));
+        events.extend(expiry(due, 0, HOG, A));
+        events.push(switch(due + held, 0, HOG, 0, A));
+    }
+    let met = |condition: &str, number: usize| {
+        let condition = condition.parse().expect("a condition");
+        let mut watch = Watch::new(condition, &run).expect("a program");
+        watch.take(&events[..number], &[]);
+        watch.finish(END_US * US, &run);
+        watch.met().map(|met| (met.start_ticks / US, met.end_ticks / US, met.thread))
+    };
+    for (condition, number, expected) in [
+        ("release>100us", 0, None),
+        ("release>100us", 8, None),
+        ("release>100us", events.len(), Some((2_000, 2_300, Some(A)))),
+        ("release>300us", events.len(), Some((3_000, 3_500, Some(A)))),
+        ("release>10us", events.len(), Some((1_000, 1_020, Some(A)))),
+        ("release>600us", events.len(), None),
+        ("wait>10s", events.len(), None),
+    ] {
+        assert_eq!(met(condition, number), expected, "{condition}, {number} events");
+    }
+    let rows = play(&events, 0, &[]);
+    let ends: Vec<u64> = rows.iter().map(|row| row.end_ticks / US).collect();
+    assert_eq!(ends, [1_020, 2_300, 3_500], "those of the table");
+}

@@ -180,19 +180,8 @@ fn description() -> Run {
         why: "there was no kernel".to_owned(),
         remedy: String::new(),
     };
-    let clock = Clock {
-        counter: "tsc".to_owned(),
-        frequency_millihertz: 0,
-        frequency_source: String::new(),
-        residual_ppm: None,
-        invariant: false,
-        read_mean_ticks: 0.0,
-        sample_read_mean_ticks: None,
-        read_min_ticks: 0,
-        read_deltas: vec![],
-        call_costs_ns: vec![],
-        skew: vec![],
-    };
+    let clock =
+        Clock { frequency_millihertz: 0, invariant: false, ..Clock::in_nanoseconds("tsc", "") };
     Run {
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         state: RunState::Complete,

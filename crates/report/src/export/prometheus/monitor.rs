@@ -1,7 +1,8 @@
 //! Metrics of a service, while it runs.
 
 use super::{Family, Kind, Sample, bare, labelled, text};
-use anechoic_recording::rates::{RateUnit, find_rate};
+use anechoic_analyze::monitor::rate_by_row;
+use anechoic_recording::rates::RateUnit;
 use std::collections::BTreeMap;
 
 /// What a service has counted since its start.
@@ -83,8 +84,7 @@ pub fn monitor_metrics(counts: &MonitorCounts) -> String {
 
 /// Returns whether a rate counts time, by its name with its control group.
 fn is_time(name: &str) -> bool {
-    let rate = find_rate(name.split(' ').next().unwrap_or(name));
-    rate.is_some_and(|rate| rate.unit != RateUnit::Number)
+    rate_by_row(name).is_some_and(|rate| rate.unit != RateUnit::Number)
 }
 
 /// Returns these values, divided by `unit`.

@@ -10,7 +10,9 @@ use crate::screen::Screen;
 use crate::style::{View, plain};
 use crate::table::Table;
 use crate::units::{counted, local_time, long, more, number, per_time, rough_share};
-use anechoic_analyze::monitor::{LevelStep, Monitored, RateRow, RateSpan, Saved, Why, rate_by_row};
+use anechoic_analyze::monitor::{
+    LevelStep, Missing, Monitored, NamedShare, RateRow, RateSpan, Saved, Why, rate_by_row,
+};
 use anechoic_recording::rates::{RateUnit, ShownBy};
 
 /// Number of unusual times in a shortened table, the newest.
@@ -116,12 +118,12 @@ fn most_unusual(found: &Monitored) -> Option<(&str, usize)> {
 }
 
 fn warnings(found: &Monitored) -> Vec<String> {
-    let (gaps, missing_s) = found.missing;
-    let missing = (gaps > 0).then(|| {
+    let Missing { times, length_s } = found.missing;
+    let missing = (times > 0).then(|| {
         format!(
             "No counter was read for {} ({}): the service or the machine did not run.",
-            long((missing_s * 1e9) as u64),
-            counted(gaps, "time", "times")
+            long((length_s * 1e9) as u64),
+            counted(times, "time", "times")
         )
     });
     missing.into_iter().chain(found.notes.iter().map(|note| plain(note))).collect()
@@ -193,9 +195,9 @@ fn unusual(found: &Monitored, hidden: usize) -> Table {
 }
 
 /// Names those with the largest shares.
-fn shares(names: &[(String, f64)]) -> String {
+fn shares(names: &[NamedShare]) -> String {
     let named = names.iter().take(NAMED);
-    let named = named.map(|(name, share)| format!("{} {}", plain(name), rough_share(*share)));
+    let named = named.map(|one| format!("{} {}", plain(&one.name), rough_share(one.share)));
     named.collect::<Vec<_>>().join(", ")
 }
 
@@ -209,8 +211,8 @@ fn what_ran(saved: &Saved, shown_by: ShownBy) -> String {
         ShownBy::Forks => format!("begun by {}", shares(&saved.forked)),
         ShownBy::Interrupts => {
             let named = saved.interrupts.iter().take(NAMED);
-            let named = named.map(|(source, name, per_s)| {
-                format!("{} {}", title_of(source, name, true), per_time(*per_s))
+            let named = named.map(|one| {
+                format!("{} {}", title_of(&one.source, &one.name, true), per_time(one.per_s))
             });
             named.collect::<Vec<_>>().join(", ")
         }
