@@ -20,7 +20,7 @@ use crate::facts::Facts;
 use crate::samples::{moments::Moments, visit};
 use crate::stats::{median, quantile};
 use anechoic_recording::memory::{MEMORY_EXPERIMENTS, MemoryExperiment, MemoryGroup};
-use anechoic_recording::run::{Outcome, OwnThread, RunState};
+use anechoic_recording::run::{NotAvailable, Outcome, OwnThread, RunState};
 use anechoic_recording::{Policy, Problem, Recording, Run, Sample, Series};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -326,10 +326,8 @@ fn experiment(
     run: &Run,
     borders: &[u64],
 ) -> Option<Experiment> {
-    let missing = run
-        .not_available
-        .iter()
-        .find(|missing| missing.what == format!("experiment {}", listed.id));
+    let what = NotAvailable::experiment(&listed.id);
+    let missing = run.not_available.iter().find(|missing| missing.what == what);
     let planned = || {
         known.iter().find(|(series, _)| series.parameters.experiment.as_ref() == Some(&listed.id))
     };

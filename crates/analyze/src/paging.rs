@@ -8,7 +8,7 @@ use crate::stats::{Interval, mean, median, standard_error, student_t};
 use anechoic_recording::paging::{
     Allocation, BASE, BUILDS, Backing, PAGE_KINDS, PageKind, Verified, find,
 };
-use anechoic_recording::run::Outcome;
+use anechoic_recording::run::{NotAvailable, Outcome};
 use anechoic_recording::{Problem, Recording, Run, Sample, Series};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -385,7 +385,7 @@ fn measured_kind(
     id_by_series: &BTreeMap<u32, &str>,
     base_page_bytes: u64,
 ) -> Option<Kind> {
-    let what = format!("pages {}", kind.id);
+    let what = NotAvailable::pages(kind.id);
     let missing = run.not_available.iter().find(|missing| missing.what == what);
     let measured = id_by_series.values().any(|id| *id == kind.id);
     if !measured && missing.is_none() {

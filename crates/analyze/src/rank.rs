@@ -40,6 +40,13 @@ pub struct Configuration<'a> {
     pub recordings: Vec<&'a Recording>,
 }
 
+impl Configuration<'_> {
+    /// Returns whether no operating system ran.
+    fn is_bare(&self) -> bool {
+        self.recordings.iter().all(|recording| recording.run().machine.is_bare())
+    }
+}
+
 /// Configurations ranked by their noise.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Ranking {
@@ -247,8 +254,6 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
     let experiments: Vec<RankedExperiment> = rows.iter().zip(&times).map(experiment).collect();
     let counted = rows.iter().filter(|row| !(paper && row.key.beside_paper()));
     let ranked: Vec<Vec<Estimate>> = counted.filter_map(Row::ranked).collect();
-    let bare =
-        |first: &Configuration<'_>| first.recordings.iter().all(|recording| is_bare(recording));
     Ok(Ranking {
         method: method.to_owned(),
         fixed: keys.first().map_or(crate::samples::Fixed::Work, |key| key.fixed()),
@@ -263,7 +268,7 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
         unequal_samples: shared.unequal,
         reads_differ: shared.reads_differ(),
         unit,
-        first_is_bare: configurations.first().is_some_and(bare),
+        first_is_bare: configurations.first().is_some_and(Configuration::is_bare),
         configurations: places::standings(configurations, &experiments, &ranked),
         curves,
         one_by_one: match unit {
@@ -344,11 +349,6 @@ fn runs_of(
         }
     }
     Ok(runs)
-}
-
-/// Returns whether no operating system ran.
-fn is_bare(recording: &Recording) -> bool {
-    recording.run().machine.kernel.starts_with("none")
 }
 
 /// What a recording measured in an experiment.

@@ -19,11 +19,12 @@ use anechoic_measure::methods::detours::Detours;
 use anechoic_measure::methods::find;
 use anechoic_measure::run::Plan;
 use anechoic_recording::options::Answers;
-use anechoic_recording::{Problem, ProblemKind, methods};
+use anechoic_recording::{Problem, ProblemKind, methods, topology};
 use anechoic_report::results::certificate::CERTIFICATE;
 use anechoic_report::results::{Findings, Found};
 use anechoic_report::{certificate_markdown, json};
 use anechoic_system::{cpus, machine};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
@@ -217,7 +218,7 @@ impl Session<'_> {
         });
         let status = runs.status;
         let held = runs.counted.iter().map(|run| run.held_back_ns).sum::<Option<u64>>();
-        let not_visible = not_visible(&before, runs.recorded.iter().any(lacks_edges));
+        let not_visible = not_visible(&before, &runs.recorded);
         let evidence = Evidence {
             command: self.args.command.clone(),
             asked_runs: u64::from(self.args.repeat),
@@ -321,8 +322,15 @@ fn lacks_edges(summary: &Summary) -> bool {
     summary.interrupts.as_ref().is_some_and(|found| found.count > 0 && found.edges.is_none())
 }
 
+/// Returns the CPUs on which the command wanted to run, and that are not among these, in order.
+fn unwatched(watched: &[u32], recorded: &[Summary]) -> Vec<u32> {
+    let cpus = recorded.iter().flat_map(|summary| &summary.cpus);
+    let used = cpus.filter(|noise| noise.wall_ns > 0 && !watched.contains(&noise.cpu));
+    used.map(|noise| noise.cpu).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
 /// Returns what of the runs was not visible.
-fn not_visible(before: &Summary, is_edgeless: bool) -> Vec<String> {
+fn not_visible(before: &Summary, recorded: &[Summary]) -> Vec<String> {
     let mut texts = vec![];
     if !before.run.traced {
         texts.push(
@@ -331,12 +339,20 @@ fn not_visible(before: &Summary, is_edgeless: bool) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if is_edgeless {
+    if recorded.iter().any(lacks_edges) {
         texts.push(
             "entry and exit of interrupts: the loops before the runs saw too few interrupts to tell how long these take, so that \
              nothing bounds the lost time; repeat the command on a calmer machine"
                 .to_owned(),
         );
+    }
+    let unwatched = unwatched(&before.run.cpus, recorded);
+    if !unwatched.is_empty() {
+        texts.push(format!(
+            "how long entry and exit of interrupts take on CPU {}, where the command ran too: the loops did not watch it, and the \
+             bound takes the time from those that they watched (--cpus)",
+            topology::list(&unwatched)
+        ));
     }
     if before.run.hypervisor.is_some() {
         texts.push(

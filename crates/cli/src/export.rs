@@ -152,7 +152,9 @@ fn targets(
             let why = format!("{} files would be written", exports.len());
             let fewer = match format.holds {
                 Holds::OneCpu => "one recording and one of its CPUs (--cpus)",
-                Holds::Detours | Holds::Stacks | Holds::Summary | Holds::Wakeups => "one recording",
+                Holds::Detours | Holds::Rows | Holds::Stacks | Holds::Summary | Holds::Wakeups => {
+                    "one recording"
+                }
             };
             let remedy = format!("name a directory for them (-o), or {fewer}");
             Err(ProblemKind::Usage.problem(why, remedy))

@@ -117,7 +117,10 @@ impl Monitor {
     /// # Errors
     /// It cannot be saved; what was read stays in memory for the next attempt.
     pub fn save(&mut self, dir: impl FnOnce() -> PathBuf) -> Result<(), Problem> {
-        let Some(first) = self.rows.first() else { return Ok(()) };
+        let (Some(first), Some(last)) = (self.rows.first(), self.rows.last()) else {
+            return Ok(());
+        };
+        let end_ticks = last.end_ticks;
         if self.open.is_none() {
             let run = self.describe(first.start_ticks);
             let dir = dir();
@@ -128,24 +131,28 @@ impl Monitor {
         }
         let Some(open) = &mut self.open else { return Ok(()) };
         let before = open.recorder.safe_rows::<Growth>();
-        open.note(&mut self.saved);
         let saved = open.recorder.append(&self.rows).and_then(|()| open.recorder.complete_parts());
         // What is complete stays readable; the rest goes into another recording.
         let safe = open.recorder.safe_rows::<Growth>().saturating_sub(before) as usize;
         self.rows.drain(..safe.min(self.rows.len()));
-        saved.map_err(|error| {
-            let problem = Problem::from(error);
-            self.close(Some(&problem));
-            problem
-        })
+        match saved {
+            Ok(()) => {
+                open.note(&mut self.saved, end_ticks);
+                Ok(())
+            }
+            Err(error) => {
+                let problem = Problem::from(error);
+                self.close(Some(&problem));
+                Err(problem)
+            }
+        }
     }
 
     /// Completes the recording that is open; the next rows go into a new one. `trouble` ended it early.
     pub fn close(&mut self, trouble: Option<&Problem>) {
         let Some(mut open) = self.open.take() else { return };
-        open.note(&mut self.saved);
+        open.note(&mut self.saved, now_ns());
         let Open { recorder, mut run, _held } = open;
-        run.end_ticks = now_ns();
         run.end_utc = Some(format!("{:.6}", jiff::Timestamp::now()));
         run.state = match trouble {
             None => RunState::Complete,
@@ -193,10 +200,12 @@ impl Open {
         Ok(Self { recorder, run, _held: held })
     }
 
-    /// Adds to the description what was saved.
-    fn note(&mut self, saved: &mut Vec<SavedFor>) {
-        let Some(monitor) = self.run.monitor.as_mut().filter(|_| !saved.is_empty()) else { return };
-        monitor.saved.append(saved);
+    /// Adds to the description what was saved, and until when counters were.
+    fn note(&mut self, saved: &mut Vec<SavedFor>, end_ticks: u64) {
+        self.run.end_ticks = end_ticks;
+        if let Some(monitor) = &mut self.run.monitor {
+            monitor.saved.append(saved);
+        }
         let _ = self.recorder.describe(&self.run); // it is described again at the end
     }
 }

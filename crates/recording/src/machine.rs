@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// What stands for the kernel's release where no operating system ran.
+pub const NO_KERNEL: &str = "none";
+
 /// More CPUs than any kernel is built for.
 pub const MOST_CPUS: u32 = 1 << 13;
 
@@ -111,6 +114,12 @@ impl Machine {
     #[must_use]
     pub fn is_emulated(&self) -> bool {
         self.model.contains("QEMU TCG") || self.hypervisor.as_deref() == Some("QEMU")
+    }
+
+    /// Returns whether no operating system ran.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        self.kernel == NO_KERNEL
     }
 
     /// Returns whether the kernel has a server that lets ordinary threads run beside real-time ones (Linux 6.12), by its

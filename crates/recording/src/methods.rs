@@ -20,6 +20,8 @@ pub const FTQ: &str = "ftq";
 pub const TICK: &str = "tick";
 /// Do-nothing loops.
 pub const LOOPS: &str = "loops";
+/// The methods whose result is that of their samples, which those of several hosts, or at several rates, are joined by.
+pub const SAMPLED: &[&str] = &[FWQ, FTQ, TICK, LOOPS];
 /// The cost of an interrupt on one CPU for work on another.
 pub const INTERFERENCE: &str = "interference";
 /// The serial tick model.

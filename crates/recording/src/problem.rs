@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
 use std::io;
 
+/// What the name of an experiment that is not available begins with.
+const EXPERIMENT: &str = "experiment ";
+
 /// Something requested or usual that was not available.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotAvailable {
@@ -20,6 +23,24 @@ impl NotAvailable {
     /// Builds it from its three texts.
     pub fn new(what: impl Into<String>, why: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { what: what.into(), why: without_numbers(why.into()), remedy: remedy.into() }
+    }
+
+    /// Returns the name of a kind of pages among what is not available.
+    #[must_use]
+    pub fn pages(kind: &str) -> String {
+        format!("pages {kind}")
+    }
+
+    /// Returns the name of an experiment among what is not available.
+    #[must_use]
+    pub fn experiment(id: &str) -> String {
+        format!("{EXPERIMENT}{id}")
+    }
+
+    /// Returns whether it is an experiment.
+    #[must_use]
+    pub fn is_experiment(&self) -> bool {
+        self.what.starts_with(EXPERIMENT)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::style::{View, clip, plain, width};
 use crate::units::{asked, counted, cpu_list, long, timestamp};
 use anechoic_analyze::facts::Facts;
 use anechoic_recording::import::IMPORTED;
+use anechoic_recording::machine::NO_KERNEL;
 use anechoic_recording::methods;
 use anechoic_recording::run::RunState;
 
@@ -72,7 +73,7 @@ pub(crate) fn machine(run: &Facts) -> String {
         return format!("{} · a measurement of another tool", run.host);
     }
     let system = match run.kernel.split_whitespace().next().unwrap_or("unknown kernel") {
-        "none" => "no operating system".to_owned(),
+        NO_KERNEL => "no operating system".to_owned(),
         release => format!("Linux {release}"),
     };
     let guest = run.hypervisor.as_ref().map_or(String::new(), |name| format!(" · guest of {name}"));

@@ -5,10 +5,12 @@
 
 use anechoic_analyze::monitor::{Why, monitored};
 use anechoic_lab::builders;
+use anechoic_recording::options::Answers;
 use anechoic_recording::rows::Growth;
 use anechoic_recording::run::{Monitoring, Run};
 use anechoic_recording::{Clock, Recorder, Recording, methods};
 use anechoic_report::View;
+use anechoic_report::export::FORMATS;
 use anechoic_report::results::Found;
 use anechoic_report::results::monitored::MONITORED;
 use std::path::Path;
@@ -117,4 +119,26 @@ fn changes_are_found_when_they_were() {
     let text = found.screen(&view).to_text(&view);
     assert!(text.lines().count() <= 40, "{text}");
     insta::assert_snapshot!("monitored", text);
+}
+
+/// Counters have a table of their own, and no other format holds them.
+#[test]
+fn counters_are_exported_as_their_rows_only() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = write(&dir.path().join("r"), "2026-05-01T00:00:00Z", 3, |_, second| second);
+    for format in FORMATS {
+        let answers = Answers::read(format.options, &[]).expect("options");
+        let found = format.exports(&recording, None, &answers, &|_| {});
+        if format.id != "csv" {
+            let refused = found.expect_err(format.id).to_string();
+            assert!(refused.contains("it is a recording of the kernel's counters"), "{refused}");
+            assert!(refused.contains("csv"), "{refused}");
+            continue;
+        }
+        let mut out = vec![];
+        (format.write)(&found.expect("counters")[0], &mut out).expect("written");
+        let text = String::from_utf8(out).expect("text");
+        assert_eq!(text.lines().count(), 1 + 3 * 4, "{text}");
+        assert!(text.contains("switches,79000000000,80000000000,3000000000,2\r\n"), "{text}");
+    }
 }

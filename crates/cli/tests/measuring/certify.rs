@@ -97,6 +97,37 @@ fn what_is_allowed_fits_and_what_is_too_short_is_undecided() {
     assert_eq!((code, found["effect"]["runs"].as_u64()), (Some(2), Some(5)), "{found:#}");
 }
 
+/// The loops watch one CPU, and the command runs on the other.
+#[test]
+fn a_cpu_that_the_loops_did_not_watch_is_named() {
+    let _alone = tool::alone();
+    let allowed = anechoic_system::cpus::allowed();
+    let [other, .., cpu] = allowed[..] else { return note::skipped("there is only one CPU") };
+    if !may_trace() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    if benchmark(place.path()).is_none() {
+        return;
+    }
+    for (watched, is_named) in [(cpu.to_string(), true), (other.to_string(), false)] {
+        let program = place.path().join("bench");
+        let file = place.path().join("certificate.json");
+        let fixed = ["certify", "-q", "--force", "--on-unfit", "skip", "--cpus", &watched];
+        let other = other.to_string();
+        let pinned =
+            ["--certificate", arg(&file), "--", "taskset", "-c", &other, arg(&program), "100"];
+        let done = anechoic(&[&fixed[..], &pinned].concat());
+        assert_eq!(done.code, Some(0), "{done:?}");
+        let found: Value =
+            serde_json::from_slice(&fs::read(&file).expect("written")).expect("JSON");
+        let named = format!("take on CPU {other},");
+        let texts = found["not_visible"].as_array().expect("texts").iter();
+        let seen = texts.filter_map(Value::as_str).any(|text| text.contains(&named));
+        assert_eq!(seen, is_named, "{found:#}");
+    }
+}
+
 /// The third of five runs fails: it is no sample, and the command's code is passed on.
 #[test]
 fn a_run_that_fails_does_not_count() {

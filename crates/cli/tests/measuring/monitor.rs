@@ -2,6 +2,7 @@
 
 use crate::tool::{self, anechoic, arg, command, may_trace, signal, start, wait};
 use anechoic_lab::note;
+use anechoic_recording::{Growth, Recording};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
@@ -163,6 +164,12 @@ fn signals_save_and_begin_a_recording_and_a_kill_leaves_what_was_saved() {
     until("another recording of counters", || recordings(&dir, "counters").len() == 2);
     signal(&first, "KILL");
     wait(first);
+    for counters in recordings(&dir, "counters") {
+        let counted = Recording::open(&counters).expect("a recording");
+        let (run, rows) = (counted.run(), counted.rows::<Growth>().each());
+        let last = rows.map(|row| row.expect("readable").end_ticks).max().expect("rows");
+        assert!((0..1_000_000_000).contains(&(run.end_ticks - last)), "{counters:?}: until {last}");
+    }
     let found = history(&dir);
     assert_eq!(found["unusual"].as_array().map(Vec::len), Some(0));
     assert_eq!(found["saved"].as_array().map(Vec::len), Some(1));

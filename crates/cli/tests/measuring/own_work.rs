@@ -151,8 +151,11 @@ fn a_call_after_a_disturbance_takes_as_long_as_in_a_program_of_its_own() {
         let done = tool::command(arg(&program), &[&cpu.to_string(), &last, &other.to_string()]);
         done.out.lines().map(|line| line.parse().expect("a time")).collect()
     };
+    let ids = ["bandwidth-own-warm", "bandwidth-own-dirty", "migration-own-"];
+    let mut ratios: [Vec<f64>; 3] = Default::default();
     let mut number = 0;
-    one_of(6, || {
+    // Neighbours of the host use the same caches: a single pair differs by up to 60 %, the median of several by little.
+    one_of(7, || {
         number += 1;
         let (out, work) = (functions.dir(&format!("walk{number}")), functions.name("walk"));
         let args =
@@ -165,17 +168,18 @@ fn a_call_after_a_disturbance_takes_as_long_as_in_a_program_of_its_own() {
             Recording::open(&out).unwrap_or_else(|error| panic!("{error} {}", done.err));
         let own = anechoic_analyze::memory(&recording).expect("readable").own.expect("its calls");
         assert_eq!((own.bytes, &own.work), (512 << 10, &work));
-        let ids = ["bandwidth-own-warm", "bandwidth-own-dirty", "migration-own-"];
-        let mut ratios = Vec::new();
         for (at, id) in ids.into_iter().enumerate() {
             let calls = own.calls.iter().find(|calls| calls.experiment.starts_with(id));
             let Some(calls) = calls else { continue }; // a CPU without a common cache
             let theirs = (before[at] * after[at]).sqrt();
             println!("{}: {:.0} ns, the program {theirs:.0} ns", calls.experiment, calls.median_ns);
-            ratios.push(calls.median_ns / theirs);
+            ratios[at].push(calls.median_ns / theirs);
+            ratios[at].sort_by(f64::total_cmp);
         }
-        assert!(ratios.len() >= 2, "{own:?}");
-        let near = ratios.iter().all(|ratio| (0.8..1.25).contains(ratio));
+        let found = ratios.iter().filter(|ratios| !ratios.is_empty());
+        assert!(found.clone().count() >= 2, "{own:?}");
+        let near =
+            found.map(|ratios| ratios[ratios.len() / 2]).all(|ratio| (0.8..1.25).contains(&ratio));
         ensure(near, true, || format!("ratios {ratios:?}"))
     });
 }

@@ -3,6 +3,7 @@
 
 use crate::tool::{self, anechoic, arg};
 use anechoic_kernels::counter;
+use anechoic_lab::attempt::{ensure, one_of};
 use anechoic_lab::note;
 use anechoic_recording::run::{Ended, RunState};
 use anechoic_recording::{KernelEvent, Recording, Sample};
@@ -189,50 +190,44 @@ impl Drop for KernelTrace {
 fn cyclictest_ends_at_the_same_spin() {
     let Some(cpu) = may_measure() else { return };
     let _alone = tool::alone();
-    let dir = tempfile::tempdir().expect("a directory");
-    let run = [
-        "-q",
-        "-t1",
-        &format!("-a{cpu}"),
-        "-p80",
-        "-m",
-        "-i1000",
-        "-D20",
-        "-b",
-        "8000",
-        "--laptop",
-    ];
+    let pinned = format!("-a{cpu}");
+    let run = ["-q", "-t1", &pinned, "-p80", "-m", "-i1000", "-D20", "-b", "8000", "--laptop"];
     if Command::new("cyclictest").arg("--help").output().is_err() {
         return note::skipped("cyclictest is not installed");
     }
     let _as_before = KernelTrace::read();
-    // After our start, which delays others on the CPU.
-    let run = run.map(str::to_owned);
-    let peer = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_secs(4));
-        Command::new("cyclictest").args(run).stderr(Stdio::null()).output()
+    one_of(4, || {
+        let dir = tempfile::tempdir().expect("a directory");
+        // After our start, which delays others on the CPU.
+        let words = run.map(str::to_owned);
+        let peer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs(4));
+            Command::new("cyclictest").args(words).stderr(Stdio::null()).output()
+        });
+        let hog = Hog::begin(cpu, Duration::from_secs(7));
+        let (cpu, place) = (cpu.to_string(), arg(dir.path()).to_owned());
+        let frame = ["measure", "wakeup", "--cpus", &cpu, "--duration", "20s", "-q", "-o", &place];
+        let stop = ["--policy", "fifo", "--priority", "80", "--stop-on", "wakeup>8ms"];
+        let done = anechoic(&[&frame[..], &stop].concat());
+        let spins = hog.end();
+        let output = peer.join().expect("it ends").expect("it is installed");
+        assert_eq!(done.code, Some(2), "{} {}", done.out, done.err);
+        let recording = Recording::open(dir.path()).expect("a recording");
+        let run = recording.run();
+        let met = run.stop_on.as_ref().and_then(|stop| stop.met).expect("it was met");
+        let ours_us = run.clock.ns(met.end_ticks - met.start_ticks) as f64 / 1e3;
+        let first = spins.iter().position(|(start, end)| (*start..*end).contains(&met.start_ticks));
+        // What a host takes before the first spin ends one of the two.
+        ensure(first == Some(0), first.is_some(), || format!("{met:?} {spins:?}"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        // Its maximum may be of the time in which it ends.
+        let theirs_us = text
+            .split_once("# Break value:")
+            .and_then(|(_, rest)| rest.split_whitespace().next()?.parse::<f64>().ok());
+        println!("cyclictest {theirs_us:?} us, ours {ours_us} us");
+        let near = theirs_us.is_some_and(|theirs_us| (theirs_us - ours_us).abs() < 1_500.0);
+        ensure(near, true, || format!("{theirs_us:?} us, and {ours_us} us: {text}"))
     });
-    let hog = Hog::begin(cpu, Duration::from_secs(7));
-    let (cpu, place) = (cpu.to_string(), arg(dir.path()).to_owned());
-    let frame = ["measure", "wakeup", "--cpus", &cpu, "--duration", "20s", "-q", "-o", &place];
-    let stop = ["--policy", "fifo", "--priority", "80", "--stop-on", "wakeup>8ms"];
-    let done = anechoic(&[&frame[..], &stop].concat());
-    let spins = hog.end();
-    let output = peer.join().expect("it ends").expect("it is installed");
-    assert_eq!(done.code, Some(2), "{} {}", done.out, done.err);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let theirs_us: f64 = text
-        .split_once("# Break value:") // its maximum may be of the time in which it ends
-        .and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok())
-        .unwrap_or_else(|| panic!("{text}"));
-    let recording = Recording::open(dir.path()).expect("a recording");
-    let run = recording.run();
-    let met = run.stop_on.as_ref().and_then(|stop| stop.met).expect("it was met");
-    let ours_us = run.clock.ns(met.end_ticks - met.start_ticks) as f64 / 1e3;
-    let first = spins.iter().position(|(start, end)| (*start..*end).contains(&met.start_ticks));
-    println!("cyclictest {theirs_us} us, ours {ours_us} us, spin {first:?}");
-    assert_eq!(first, Some(0), "{met:?} {spins:?}");
-    assert!((theirs_us - ours_us).abs() < 1_500.0, "{theirs_us} us, and {ours_us} us");
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
         match points.chosen(experiment, &host.machine) {
             Ok(found) => chosen.push(found),
             Err(why) => absent.push(NotAvailable {
-                what: format!("experiment {}", experiment.id),
+                what: NotAvailable::experiment(&experiment.id),
                 why,
                 remedy: "measure a machine that has such a CPU, or name another CPU with --cpus"
                     .into(),

@@ -106,7 +106,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     if let Some(node) = memory_node.node {
         absent.extend(kinds.iter().filter(|kind| kind.backing == Backing::Explicit).map(|kind| {
             NotAvailable {
-                what: format!("pages {}", kind.id),
+                what: NotAvailable::pages(kind.id),
                 why: format!("the pool of explicit pages is not that of memory node {node}"),
                 remedy: "measure explicit pages without --memory-node".to_owned(),
             }
@@ -219,7 +219,7 @@ impl Offered {
                 found.kinds.push(kind);
             } else if usual || named.len() < PAGE_KINDS.len() {
                 found.absent.push(NotAvailable {
-                    what: format!("pages {}", kind.id),
+                    what: NotAvailable::pages(kind.id),
                     why: format!("the kernel offers no {what} pages of {} KiB", kind.bytes >> 10),
                     remedy: remedy.to_owned(),
                 });

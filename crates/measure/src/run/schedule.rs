@@ -20,7 +20,7 @@ use crate::timed::sampling::{Sampling, Step};
 use crate::timed::watching::Watching;
 use crate::timed::working_set::WorkingSet;
 use anechoic_recording::paging::Verified;
-use anechoic_recording::run::Run;
+use anechoic_recording::run::{NotAvailable, Run};
 use anechoic_recording::{Parameters, Problem, ProblemKind, Series};
 use anechoic_system::tracefs::Tracefs;
 use rand::SeedableRng;
@@ -163,7 +163,7 @@ fn refused_pages(experiment: &Experiment, run: &mut Run) -> Result<Vec<Pages>, P
             }
         });
         if let Err(problem) = found {
-            let what = format!("pages {}", name.unwrap_or_default());
+            let what = NotAvailable::pages(name.unwrap_or_default());
             run.not_available.push(problem.not_available(what));
             refused.push(*pages);
             first.get_or_insert(problem);

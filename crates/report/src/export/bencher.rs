@@ -1,6 +1,6 @@
 //! Results as benchmarks, in Bencher Metric Format.
 
-use super::{Export, Format, Holds};
+use super::{Export, Format, Holds, Recorded};
 use anechoic_analyze::lengths::Lengths;
 use anechoic_analyze::noise::TotalNoise;
 use anechoic_analyze::program::ProgramFacts;
@@ -21,8 +21,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "json",
     binary: false,
     holds: Holds::Summary,
-    loops_only: false,
-    wakeups: false,
+    takes: &[Recorded::Loops, Recorded::Program],
     options: &[],
     examples: "  anechoic export bencher before -o bmf.json\n  bencher run --adapter json --file bmf.json",
     write,

@@ -1,11 +1,12 @@
 //! Detours, or the rows of another table, as comma-separated values.
 
 use super::detours::main_source;
-use super::{Export, Format, Holds};
+use super::{Export, Format, Holds, Recorded};
 use crate::style::plain;
 use anechoic_recording::options::{OptionRow, Value};
 use anechoic_recording::{
-    Boundaries, Cell, Detour, EachTable, Problem, ProblemKind, Recording, Row, each_table, topology,
+    Boundaries, Cell, Detour, EachTable, Growth, Problem, ProblemKind, Recording, Row, Sample,
+    each_table, topology,
 };
 use std::convert::Infallible;
 use std::io::Write;
@@ -21,18 +22,20 @@ pub(super) static FORMAT: Format = Format {
               `delays` have the threads of a recorded program and each time in which one waited, and `marks` its marks.",
     extension: "csv",
     binary: false,
-    holds: Holds::Detours,
-    loops_only: false,
-    wakeups: false,
+    holds: Holds::Rows,
+    takes: &[Recorded::Loops, Recorded::Program, Recorded::WakeUps, Recorded::Counters],
     options: OPTIONS,
     examples: "  anechoic export csv before -o detours.csv\n  anechoic export csv before --cpus 1 | head\n  anechoic export csv before --table activities -o activities.csv",
     write,
 };
 
 const DETOURS: &str = Detour::TABLE.name;
-static OPTIONS: &[OptionRow] =
-    &[OptionRow::new("table", Value::Choice(tables), "NAME", "Table whose rows are written")
-        .default(DETOURS)];
+static OPTIONS: &[OptionRow] = &[OptionRow::new(
+    "table",
+    Value::Choice(tables),
+    "NAME",
+    "Table whose rows are written [default: detours; of wake-ups samples, of a monitor's counters growth]",
+)];
 
 /// Returns the names of all tables.
 fn tables() -> Vec<(&'static str, &'static str)> {
@@ -53,7 +56,12 @@ fn tables() -> Vec<(&'static str, &'static str)> {
 }
 
 fn write(export: &Export<'_>, out: &mut dyn Write) -> Result<(), Problem> {
-    match export.answers.one("table")? {
+    let usual = match Recorded::from_run(export.run()) {
+        Recorded::Loops | Recorded::Program => DETOURS,
+        Recorded::WakeUps => Sample::TABLE.name,
+        Recorded::Counters => Growth::TABLE.name,
+    };
+    match export.answers.given("table").unwrap_or(usual) {
         DETOURS => detours(export, out),
         table => each_table(&mut Rows { table, export, out }),
     }

@@ -1,6 +1,6 @@
 //! The histogram of wake-up latencies, as cyclictest prints it.
 
-use super::{Export, Format, Holds};
+use super::{Export, Format, Holds, Recorded};
 use anechoic_recording::Problem;
 use anechoic_recording::options::{OptionRow, Value};
 use std::collections::BTreeMap;
@@ -19,8 +19,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "hist",
     binary: false,
     holds: Holds::Wakeups,
-    loops_only: false,
-    wakeups: true,
+    takes: &[Recorded::WakeUps],
     options: &[OptionRow::new(
         "histogram",
         Value::Count { least: 1, most: 10_000_000 },

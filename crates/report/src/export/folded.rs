@@ -1,6 +1,6 @@
 //! Where the threads of a program lost their CPUs, in the folded format of flame graphs.
 
-use super::{Export, Format, Holds};
+use super::{Export, Format, Holds, Recorded};
 use crate::style::plain;
 use anechoic_analyze::waits::{Calls, places_of_pools};
 use anechoic_recording::{Problem, ProblemKind, Recording};
@@ -20,8 +20,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "folded",
     binary: false,
     holds: Holds::Stacks,
-    loops_only: false,
-    wakeups: false,
+    takes: &[Recorded::Loops, Recorded::Program],
     options: &[],
     examples: "  anechoic export folded slow -o slow.folded\n  anechoic export folded slow | flamegraph.pl --countname us > slow.svg",
     write,

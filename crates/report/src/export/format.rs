@@ -1,9 +1,9 @@
 //! The row of an export format.
 
-use super::Export;
+use super::{Export, FORMATS};
 use anechoic_analyze::Progress;
 use anechoic_recording::options::{Answers, OptionRow};
-use anechoic_recording::{Problem, ProblemKind, Recording, methods};
+use anechoic_recording::{Problem, ProblemKind, Recording, Run, methods};
 use std::io::Write;
 
 /// An export format.
@@ -21,10 +21,8 @@ pub struct Format {
     pub binary: bool,
     /// What one file holds.
     pub holds: Holds,
-    /// Whether what it holds is the noise of a CPU, which a recorded program does not show.
-    pub loops_only: bool,
-    /// Whether it also holds the wake-ups of `measure wakeup`.
-    pub wakeups: bool,
+    /// What the recordings that it takes are of.
+    pub takes: &'static [Recorded],
     /// Its own options.
     pub options: &'static [OptionRow],
     /// Examples for the help, one a line.
@@ -37,7 +35,8 @@ impl Format {
     /// Returns the files that this format makes of a recording, or of these of its CPUs.
     ///
     /// # Errors
-    /// The gaps of the recording were not watched, it is of a program and the format is not, it lacks one of the CPUs, or a file is damaged.
+    /// The gaps of the recording were not watched, it is of something that the format does not hold, it lacks one of the CPUs, or a file is
+    /// damaged.
     pub fn exports<'a>(
         &self,
         recording: &'a Recording,
@@ -45,18 +44,16 @@ impl Format {
         answers: &'a Answers,
         progress: &'a dyn Fn(Progress),
     ) -> Result<Vec<Export<'a>>, Problem> {
-        if self.loops_only && recording.run().program.is_some() {
-            let why = "a recording of a program does not show the noise of a CPU, which this format holds";
-            let remedy = "`anechoic run` measures that; csv, hdr-log, hgrm and perfetto hold the detours of a program";
-            return Err(ProblemKind::Data.problem(why, remedy).about(recording.dir().display()));
+        let recorded = Recorded::from_run(recording.run());
+        if !self.takes.contains(&recorded) {
+            return Err(self.refused(recorded).about(recording.dir().display()));
         }
-        if recording.run().method == methods::WAKEUP {
-            return self.wakeup_exports(recording, cpus, answers, progress);
-        }
-        if self.holds == Holds::Wakeups {
-            let why = "it is no recording of wake-ups, which this format holds";
-            let remedy = "`anechoic measure wakeup` measures them";
-            return Err(ProblemKind::Data.problem(why, remedy).about(recording.dir().display()));
+        if recorded == Recorded::WakeUps {
+            let whole = Export::from_wakeups(recording, cpus, answers, progress)?;
+            return match self.holds {
+                Holds::Detours | Holds::Wakeups if !self.has_times() => whole.by_kind(),
+                _ => Ok(vec![whole]),
+            };
         }
         let whole = Export::new(recording, self.holds == Holds::Summary, cpus, answers, progress)?;
         Ok(match self.holds {
@@ -65,29 +62,56 @@ impl Format {
         })
     }
 
-    /// Returns the files that it makes of a recording of wake-ups.
-    fn wakeup_exports<'a>(
-        &self,
-        recording: &'a Recording,
-        cpus: Option<&[u32]>,
-        answers: &'a Answers,
-        progress: &'a dyn Fn(Progress),
-    ) -> Result<Vec<Export<'a>>, Problem> {
-        if !self.wakeups {
-            let why = "it is a recording of wake-ups, which this format does not hold";
-            let remedy = "cyclictest, hdr-log, hgrm, openmetrics, perfetto and prometheus do";
-            return Err(ProblemKind::Data.problem(why, remedy).about(recording.dir().display()));
-        }
-        let whole = Export::from_wakeups(recording, cpus, answers, progress)?;
-        Ok(match self.holds {
-            Holds::Detours | Holds::Wakeups if !self.has_times() => whole.by_kind()?,
-            _ => vec![whole],
-        })
+    /// Returns why it does not take such a recording, what it takes, and which formats take the recording.
+    fn refused(&self, recorded: Recorded) -> Problem {
+        let taken: Vec<&str> = self.takes.iter().map(|recorded| recorded.name()).collect();
+        let why = format!(
+            "it is a recording of {}; this format holds one of {}",
+            recorded.name(),
+            taken.join(" or ")
+        );
+        let others = FORMATS.iter().filter(|format| format.takes.contains(&recorded));
+        let ids: Vec<&str> = others.map(|format| format.id).collect();
+        ProblemKind::Data.problem(why, format!("export it as {}", ids.join(", ")))
     }
 
     /// Returns whether a file shows when each thing was.
     fn has_times(&self) -> bool {
         self.binary
+    }
+}
+
+/// What a recording is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    /// Loops that watch a CPU, or repeat work on it.
+    Loops,
+    /// A program, by the kernel's events.
+    Program,
+    /// Threads that sleep and measure how late they run.
+    WakeUps,
+    /// The kernel's counters, read by a monitor.
+    Counters,
+}
+
+impl Recorded {
+    pub(super) fn from_run(run: &Run) -> Self {
+        match run.method.as_str() {
+            methods::WAKEUP => Recorded::WakeUps,
+            methods::RATES => Recorded::Counters,
+            _ if run.program.is_some() => Recorded::Program,
+            _ => Recorded::Loops,
+        }
+    }
+
+    /// Returns its name, and the command that makes such recordings.
+    fn name(self) -> &'static str {
+        match self {
+            Recorded::Loops => "loops (`anechoic run`)",
+            Recorded::Program => "a program (`anechoic record`)",
+            Recorded::WakeUps => "wake-ups (`anechoic measure wakeup`)",
+            Recorded::Counters => "the kernel's counters (`anechoic monitor`)",
+        }
     }
 }
 
@@ -98,6 +122,8 @@ pub enum Holds {
     OneCpu,
     /// The detours of all CPUs of a recording.
     Detours,
+    /// The rows of a table of a recording.
+    Rows,
     /// The wake-ups of one kind, on all CPUs; of several kinds, each has a file of its own.
     Wakeups,
     /// The call stacks of a program, which few recordings have.

@@ -1,7 +1,7 @@
 //! The same benchmarks, as github-action-benchmark reads them.
 
 use super::bencher::measures;
-use super::{Export, Format, Holds};
+use super::{Export, Format, Holds, Recorded};
 use anechoic_recording::Problem;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -15,8 +15,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "json",
     binary: false,
     holds: Holds::Summary,
-    loops_only: false,
-    wakeups: false,
+    takes: &[Recorded::Loops, Recorded::Program],
     options: &[],
     examples: "  anechoic export github-benchmark before -o benchmark.json",
     write,

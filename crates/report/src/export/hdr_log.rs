@@ -1,7 +1,7 @@
 //! Durations by CPU and time, as a log of HdrHistogram's intervals.
 
 use super::hgrm::{empty, record};
-use super::{Export, Format, Holds};
+use super::{Export, Format, Holds, Recorded};
 use anechoic_recording::Problem;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -26,8 +26,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "hlog",
     binary: false,
     holds: Holds::Detours,
-    loops_only: false,
-    wakeups: true,
+    takes: &[Recorded::Loops, Recorded::Program, Recorded::WakeUps],
     options: &[],
     examples: "  anechoic export hdr-log before -o before.hlog",
     write,

@@ -1,6 +1,6 @@
 //! The percentiles of all durations, as HdrHistogram prints them.
 
-use super::{Export, Format, Holds};
+use super::{Export, Format, Holds, Recorded};
 use crate::style::plain;
 use anechoic_analyze::waits::{released_names, releases_are_known};
 use anechoic_recording::options::{OptionRow, Value};
@@ -27,8 +27,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "hgrm",
     binary: false,
     holds: Holds::Detours,
-    loops_only: false,
-    wakeups: true,
+    takes: &[Recorded::Loops, Recorded::Program, Recorded::WakeUps],
     options: OPTIONS,
     examples: "  anechoic export hgrm before -o before.hgrm
   anechoic export hgrm --releases --thread control program -o control.hgrm",

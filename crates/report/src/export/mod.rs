@@ -19,7 +19,7 @@ mod prometheus;
 mod sysjitter;
 
 pub use detours::Export;
-pub use format::{Format, Holds};
+pub use format::{Format, Holds, Recorded};
 use notes::REASONS;
 pub use prometheus::{MonitorCounts, monitor_metrics};
 

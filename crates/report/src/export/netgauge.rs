@@ -1,6 +1,6 @@
 //! The text that netgauge's selfish pattern writes and LogGOPSim replays as the noise of its processes.
 
-use super::{Export, Format, Holds};
+use super::{Export, Format, Holds, Recorded};
 use anechoic_recording::{Problem, Stint};
 use std::io::Write;
 
@@ -14,8 +14,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "txt",
     binary: false,
     holds: Holds::OneCpu,
-    loops_only: true,
-    wakeups: false,
+    takes: &[Recorded::Loops],
     options: &[],
     examples: "  anechoic export netgauge before --cpus 1 -o noise.txt\n  LogGOPSim --noise-trace noise.txt -f schedule.bin",
     write,

@@ -1,7 +1,7 @@
 //! The same metrics in the OpenMetrics text format 1.0.
 
 use super::prometheus::{Family, Kind, OPTIONS, families, samples};
-use super::{Format, Holds};
+use super::{Format, Holds, Recorded};
 use std::io::{self, Write};
 
 /// The row of the format.
@@ -13,8 +13,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "om",
     binary: false,
     holds: Holds::Summary,
-    loops_only: false,
-    wakeups: true,
+    takes: &[Recorded::Loops, Recorded::Program, Recorded::WakeUps],
     options: OPTIONS,
     examples: "  anechoic export openmetrics before --per-cpu -o before.om",
     write: |export, out| Ok(text(&families(export)?, out)?),

@@ -8,7 +8,7 @@ mod waits;
 mod wakeups;
 
 use super::detours::main_source;
-use super::{Export, Format, Holds};
+use super::{Export, Format, Holds, Recorded};
 use crate::names::{role, title_of};
 use crate::style::plain;
 use anechoic_analyze::iterations::marks;
@@ -29,8 +29,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "pftrace",
     binary: true,
     holds: Holds::Detours,
-    loops_only: false,
-    wakeups: true,
+    takes: &[Recorded::Loops, Recorded::Program, Recorded::WakeUps],
     options: &[],
     examples: "  anechoic export perfetto before -o before.pftrace",
     write,

@@ -6,7 +6,7 @@ mod wakeups;
 
 pub use monitor::{MonitorCounts, monitor_metrics};
 
-use super::{Export, Format, Holds, REASONS};
+use super::{Export, Format, Holds, REASONS, Recorded};
 use crate::style::plain;
 use anechoic_analyze::noise::CpuNoise;
 use anechoic_analyze::program::ProgramFacts;
@@ -31,8 +31,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "prom",
     binary: false,
     holds: Holds::Summary,
-    loops_only: false,
-    wakeups: true,
+    takes: &[Recorded::Loops, Recorded::Program, Recorded::WakeUps],
     options: OPTIONS,
     examples: "  anechoic export prometheus before -o /var/lib/node_exporter/anechoic.prom --force",
     write: |export, out| Ok(text(&families(export)?, out)?),

@@ -1,7 +1,7 @@
 //! The table that sysjitter prints: a column for each CPU.
 
 use super::hgrm::{empty, record};
-use super::{Export, Format, Holds};
+use super::{Export, Format, Holds, Recorded};
 use anechoic_recording::run::CpuRun;
 use anechoic_recording::{Clock, Problem, Stint};
 use hdrhistogram::Histogram;
@@ -17,8 +17,7 @@ pub(super) static FORMAT: Format = Format {
     extension: "txt",
     binary: false,
     holds: Holds::Detours,
-    loops_only: true,
-    wakeups: false,
+    takes: &[Recorded::Loops],
     options: &[],
     examples: "  anechoic export sysjitter before | column -t",
     write,

@@ -140,10 +140,17 @@ fn each_kind_of_wake_ups_is_a_file_and_formats_of_lost_time_refuse() {
             ["-every-100-us-idle-any", "-every-1-ms-idle-any", "-every-1-ms-idle-shallow"];
         assert_eq!(suffixes, expected, "{id}");
     }
-    for id in ["csv", "netgauge", "sysjitter", "bencher", "github-benchmark"] {
+    for id in ["netgauge", "sysjitter", "bencher", "github-benchmark"] {
         let refused = exported(dir.path(), id, &blocks).expect_err(id).to_string();
-        assert!(refused.contains("wake-ups, which this format does not hold"), "{refused}");
+        assert!(
+            refused.contains("it is a recording of wake-ups") && refused.contains("hdr-log"),
+            "{refused}"
+        );
     }
+    let [rows] = &exported(dir.path(), "csv", &blocks).expect("wake-ups")[..] else {
+        panic!("one file")
+    };
+    assert_eq!(rows.lines().count(), 1 + 4, "a row for each wake-up: {rows}");
     for id in ["hgrm", "hdr-log", "cyclictest", "prometheus", "openmetrics", "perfetto"] {
         let none = record(&dir.path().join(format!("none-{id}")), &[]);
         assert!(export_of(&none, id, &[], None).is_ok(), "{id} of nothing");

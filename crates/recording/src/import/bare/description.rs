@@ -3,7 +3,7 @@
 use super::places::Places;
 use super::text::{Line, Wrong};
 use crate::clock::{Clock, Skew};
-use crate::machine::{DataTlb, Machine, Setting};
+use crate::machine::{DataTlb, Machine, NO_KERNEL, Setting};
 use crate::policy::Policy;
 use crate::run::{NotAvailable, Run, RunState};
 
@@ -51,7 +51,7 @@ impl Common {
             "absent" => {
                 let [kind, why] = line.words()?;
                 not_available.push(NotAvailable {
-                    what: format!("pages {kind}"),
+                    what: NotAvailable::pages(kind),
                     why: why.to_owned(),
                     remedy: String::new(),
                 });
@@ -198,7 +198,7 @@ fn machine() -> Machine {
         host: String::new(),
         model: String::new(),
         arch: "x86_64".to_owned(),
-        kernel: "none".to_owned(),
+        kernel: NO_KERNEL.to_owned(),
         command_line: String::new(),
         tick_hz: None,
         hypervisor: None,

@@ -8,17 +8,14 @@ use anechoic_analyze::injection::Verdict;
 use anechoic_analyze::sampled::{HostSamples, SampledHosts, join};
 use anechoic_recording::{Problem, Recording, methods};
 
-/// The methods whose samples of several hosts are joined.
-const SAMPLED: &[&str] = &[methods::FWQ, methods::FTQ, methods::TICK, methods::LOOPS];
-
 /// The row of what one host contributes.
 pub(crate) static HOST_SAMPLES: Row<HostSamples> =
     Row { compute: Some(host), ..Row::new("host_samples", "samples of the host", Grouping::Each) };
 
 /// The row of all hosts together.
 pub static HOSTS: Row<SampledHosts> = Row {
-    in_summary: Methods::Only(SAMPLED),
-    in_report: Methods::Only(SAMPLED),
+    in_summary: Methods::Only(methods::SAMPLED),
+    in_report: Methods::Only(methods::SAMPLED),
     needs: &["host_samples"],
     compute: Some(hosts),
     verdict,

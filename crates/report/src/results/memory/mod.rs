@@ -130,7 +130,7 @@ fn facts(found: &Memory) -> Vec<Fact> {
         words::absent(found).into_iter().map(|text| Fact::new("absent", Tone::Plain, text)),
     );
     let mut others = found.run.not_available.clone();
-    others.retain(|missing| !missing.what.starts_with("experiment "));
+    others.retain(|missing| !missing.is_experiment());
     facts.push(Fact::new("scheduling", Tone::Plain, words::scheduling(found)));
     facts.extend(certainty::not_available(&others));
     facts.extend(certainty::notes(&found.run));

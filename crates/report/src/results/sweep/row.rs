@@ -40,7 +40,7 @@ pub fn sweep(jobs: &[Job<'_>], by: Option<By>) -> Result<Sweep, Problem> {
     let (usual, quantity) = match method {
         methods::BSP => (By::Ranks, Quantity::Delay),
         methods::DETOURS => (By::Cpus, Quantity::Noise),
-        methods::FWQ | methods::FTQ | methods::TICK | methods::LOOPS => (By::Rate, Quantity::Noise),
+        method if methods::SAMPLED.contains(&method) => (By::Rate, Quantity::Noise),
         other => {
             let why = format!("recordings of the method {other} have no quantity to join");
             let remedy =
