@@ -12,10 +12,9 @@ pub use cost::Cost;
 
 use crate::coverage::{LossSummary, losses};
 use crate::facts::Facts;
-use crate::memory::span;
 use crate::samples::figures::Drawn;
 use crate::samples::values::Scale;
-use crate::samples::{pace, windows};
+use crate::samples::{pace, span, windows};
 use anechoic_recording::injection::{InjectionKind, InjectionTiming};
 use anechoic_recording::run::NotAvailable;
 use anechoic_recording::{Problem, Recording, Run, Series};

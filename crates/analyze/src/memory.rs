@@ -4,20 +4,18 @@
 mod borders;
 mod delays;
 mod knees;
-mod outliers;
 mod own;
 mod predicted;
 
 pub use borders::Border;
 pub(crate) use borders::caches;
 pub use delays::Delays;
-pub use outliers::{Cause, Outliers};
-pub(crate) use outliers::{Fence, explain};
 pub use own::{Calls, Own};
 pub use predicted::Prediction;
 
 use crate::facts::Facts;
-use crate::samples::{moments::Moments, visit};
+use crate::samples::outliers::{Fence, Outliers, explain};
+use crate::samples::{moments::Moments, span, visit};
 use crate::stats::{median, quantile};
 use anechoic_recording::memory::{MEMORY_EXPERIMENTS, MemoryExperiment, MemoryGroup};
 use anechoic_recording::run::{NotAvailable, Outcome, OwnThread, RunState};
@@ -262,13 +260,6 @@ fn preemptor(run: &Run) -> Option<Policy> {
     let mut preempting =
         run.own_threads.iter().filter(|thread| thread.role == OwnThread::PREEMPTING);
     preempting.find_map(|thread| thread.policy.clone())
-}
-
-/// Returns the time from the first start to the last end of all series.
-pub(crate) fn span(known: &[(Series, Outcome)]) -> u64 {
-    let first = known.iter().map(|(_, outcome)| outcome.first_ticks).min().unwrap_or(0);
-    let last = known.iter().map(|(_, outcome)| outcome.last_ticks).max().unwrap_or(0);
-    last.saturating_sub(first)
 }
 
 /// Returns the fence of a series beyond which samples are outliers, and its point. Sorts the lengths.

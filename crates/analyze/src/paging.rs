@@ -2,9 +2,8 @@
 //! pages save, and whether that depends on the build.
 
 use crate::facts::Facts;
-use crate::memory::span;
-use crate::samples::visit;
-use crate::stats::{Interval, mean, median, standard_error, student_t};
+use crate::samples::{span, visit};
+use crate::stats::{Estimate, Paired, mean, median};
 use anechoic_recording::paging::{
     Allocation, BASE, BUILDS, Backing, PAGE_KINDS, PageKind, Verified, find,
 };
@@ -99,15 +98,6 @@ pub struct Point {
     pub counts: BTreeMap<String, f64>,
 }
 
-/// A mean over blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Estimate {
-    /// The mean.
-    pub value: f64,
-    /// Its 95 % interval, by Student's t over the blocks; absent for fewer than two.
-    pub interval: Option<Interval>,
-}
-
 /// What large pages save in each build.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Saved {
@@ -121,25 +111,6 @@ pub struct Saved {
     pub difference_ns: Estimate,
     /// Whether the interval of the difference excludes 0.
     pub depends_on_build: bool,
-}
-
-impl Estimate {
-    /// Returns the mean of some blocks; absent for none.
-    #[must_use]
-    pub fn from_blocks(blocks: &[f64]) -> Option<Self> {
-        let value = mean(blocks)?;
-        let interval = standard_error(blocks).map(|error| {
-            let reach = student_t(blocks.len() as u64 - 1) * error;
-            Interval { low: value - reach, high: value + reach }
-        });
-        Some(Self { value, interval })
-    }
-
-    /// Returns whether its interval excludes 0.
-    #[must_use]
-    pub fn differs(&self) -> bool {
-        self.interval.is_some_and(Interval::excludes_zero)
-    }
 }
 
 impl Paging {
@@ -172,8 +143,8 @@ type Key = (usize, u64, usize);
 /// The blocks of a point.
 #[derive(Debug, Default)]
 struct Blocks {
-    /// Nanoseconds per access of each block that counts.
-    ns: Vec<Option<f64>>,
+    /// Nanoseconds per access.
+    ns: Paired,
     passes: u64,
     why_left_out: Option<String>,
     /// Of each event its count, and the iterations of the blocks in which it was counted all the time.
@@ -224,7 +195,7 @@ pub fn paging(recording: &Recording) -> Result<Paging, Problem> {
         cpu: known.iter().find_map(|(series, _)| series.cpu),
         tick_ns,
         read_ticks,
-        blocks: all.values().map(|blocks| blocks.ns.len()).max().unwrap_or(0) as u64,
+        blocks: all.values().map(|blocks| blocks.ns.blocks()).max().unwrap_or(0) as u64,
         base_page_bytes,
         tlb_entries: run.machine.data_tlb.map_or(USUAL_ENTRIES, |tlb| tlb.entries),
         tlb_assumed: run.machine.data_tlb.is_none(),
@@ -282,16 +253,6 @@ impl Blocks {
         self.why_left_out.get_or_insert_with(|| why.to_owned());
         self.ns.push(None);
     }
-
-    fn mean_ns(&self) -> Option<f64> {
-        mean(&self.ns.iter().flatten().copied().collect::<Vec<_>>())
-    }
-
-    /// Computes something from the times of both in each block that counts in both.
-    fn with(&self, other: &Blocks, compute: impl Fn(f64, f64) -> f64) -> Vec<f64> {
-        let pairs = self.ns.iter().zip(&other.ns);
-        pairs.filter_map(|(own, other)| Some(compute((*own)?, (*other)?))).collect()
-    }
 }
 
 fn points(all: &BTreeMap<Key, Blocks>) -> Vec<Point> {
@@ -306,31 +267,30 @@ fn point(
     all: &BTreeMap<Key, Blocks>,
     base: usize,
 ) -> Option<Point> {
-    let ns = Estimate::from_blocks(&blocks.ns.iter().flatten().copied().collect::<Vec<_>>())?;
+    let ns = blocks.ns.estimate()?;
     let base_blocks = all.get(&(build, bytes, base)).filter(|_| kind != base);
     let against_base =
-        |compute: fn(f64, f64) -> f64| Estimate::from_blocks(&blocks.with(base_blocks?, compute));
+        |compute: fn(f64, f64) -> f64| blocks.ns.with(&base_blocks?.ns, compute).estimate();
     let beside = all.iter().filter(|((b, s, _), _)| (*b, *s) == (build, bytes));
-    let means = beside.filter_map(|(_, other)| Some((other, other.mean_ns()?)));
+    let means = beside.filter_map(|(_, other)| Some((other, mean(&other.ns.counted())?)));
     let best = means.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(other, _)| other);
     let counts = blocks.counts.iter().map(|(name, &(count, iterations))| {
         (name.clone(), count as f64 / iterations.max(1) as f64)
     });
-    let used = blocks.ns.iter().flatten().count() as u64;
+    let used = blocks.ns.counted().len() as u64;
     Some(Point {
         pages: PAGE_KINDS[kind].id.to_owned(),
         build: BUILDS[build].to_owned(),
         bytes,
         blocks: used,
-        left_out: blocks.ns.len() as u64 - used,
+        left_out: blocks.ns.blocks() as u64 - used,
         why_left_out: blocks.why_left_out.clone(),
         passes: blocks.passes,
         ns,
         speedup: against_base(|own, base| 1.0 - own / base),
         saved_ns: against_base(|own, base| base - own),
-        over_best: best.and_then(|best| {
-            Estimate::from_blocks(&blocks.with(best, |own, best| own / best - 1.0))
-        }),
+        over_best: best
+            .and_then(|best| blocks.ns.with(&best.ns, |own, best| own / best - 1.0).estimate()),
         counts: counts.collect(),
     })
 }
@@ -343,26 +303,17 @@ fn saved(all: &BTreeMap<Key, Blocks>) -> Option<Saved> {
 }
 
 fn saved_at(all: &BTreeMap<Key, Blocks>, base: usize, bytes: u64) -> Option<Saved> {
-    let blocks_of = |build: usize, kind: usize| all.get(&(build, bytes, kind));
+    let ns = |build: usize, kind: usize| Some(&all.get(&(build, bytes, kind))?.ns);
+    let mean_ns = |build: usize, kind: usize| mean(&ns(build, kind)?.counted());
     let kinds = (0..PAGE_KINDS.len()).filter(|&kind| kind != base);
-    let sum = |kind: usize| Some(blocks_of(0, kind)?.mean_ns()? + blocks_of(1, kind)?.mean_ns()?);
-    let (best, _) =
-        kinds.filter_map(|kind| Some((kind, sum(kind)?))).min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let saved = |build: usize| -> Option<Vec<Option<f64>>> {
-        let pairs = blocks_of(build, best)?.ns.iter().zip(&blocks_of(build, base)?.ns);
-        Some(pairs.map(|(own, base)| Some((*base)? - (*own)?)).collect())
-    };
-    let (optimised, other) = (saved(0)?, saved(1)?);
-    let estimate = |blocks: &[Option<f64>]| {
-        Estimate::from_blocks(&blocks.iter().flatten().copied().collect::<Vec<_>>())
-    };
-    let differences: Vec<f64> =
-        optimised.iter().zip(&other).filter_map(|(a, b)| Some((*b)? - (*a)?)).collect();
-    let difference_ns = Estimate::from_blocks(&differences)?;
+    let sums = kinds.filter_map(|kind| Some((kind, mean_ns(0, kind)? + mean_ns(1, kind)?)));
+    let (best, _) = sums.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (optimised, other) = (ns(0, base)?.minus(ns(0, best)?), ns(1, base)?.minus(ns(1, best)?));
+    let difference_ns = other.minus(&optimised).estimate()?;
     Some(Saved {
         bytes,
         pages: PAGE_KINDS[best].id.to_owned(),
-        saved_ns: [estimate(&optimised)?, estimate(&other)?],
+        saved_ns: [optimised.estimate()?, other.estimate()?],
         difference_ns,
         depends_on_build: difference_ns.differs(),
     })

@@ -2,10 +2,10 @@
 //! members and working set.
 
 use crate::facts::Facts;
-use crate::memory::{Fence, Outliers, caches, explain, span};
-use crate::paging::Estimate;
-use crate::samples::visit;
-use crate::stats::quantile;
+use crate::memory::caches;
+use crate::samples::outliers::{Fence, Outliers, explain};
+use crate::samples::{span, visit};
+use crate::stats::{Estimate, Paired, quantile};
 use anechoic_recording::run::Outcome;
 use anechoic_recording::switch::{Partners, Ring};
 use anechoic_recording::{Problem, Recording, Sample, Series};
@@ -112,8 +112,8 @@ type Key = (bool, Option<(Partners, u32)>, u64);
 /// The blocks of one key.
 #[derive(Debug, Default)]
 struct Blocks {
-    /// Nanoseconds per hop of each block that has samples.
-    ns: Vec<Option<f64>>,
+    /// Nanoseconds per hop; absent in blocks without samples.
+    ns: Paired,
     hops: u64,
 }
 
@@ -156,8 +156,7 @@ pub fn switch(recording: &Recording) -> Result<Switch, Problem> {
         cpu: known.iter().find_map(|(series, _)| series.cpu),
         tick_ns,
         read_ticks,
-        blocks: all.values().map(|blocks| blocks.ns.iter().flatten().count()).max().unwrap_or(0)
-            as u64,
+        blocks: all.values().map(|blocks| blocks.ns.counted().len()).max().unwrap_or(0) as u64,
         kernel: kernel(&known),
         l2_bytes: caches(run).iter().find(|cache| cache.level == 2).map(|cache| cache.size_bytes),
         events_compared: all.keys().any(|key| key.0) && all.keys().any(|key| !key.0),
@@ -187,22 +186,6 @@ fn tokens(known: &[(Series, Outcome)]) -> [u64; 2] {
     outcomes.fold([0, 0], |[all, wrong], outcome| [all + outcome.samples, wrong + outcome.wrong])
 }
 
-impl Blocks {
-    /// Returns what it takes in each block beyond another key.
-    fn beyond(&self, other: Option<&Blocks>) -> Blocks {
-        let others = other.map_or(&[][..], |blocks| &blocks.ns);
-        let pairs = self.ns.iter().zip(others);
-        Blocks {
-            ns: pairs.map(|(own, other)| Some((*own)? - (*other)?)).collect(),
-            hops: self.hops,
-        }
-    }
-
-    fn estimate(&self) -> Option<Estimate> {
-        Estimate::from_blocks(&self.ns.iter().flatten().copied().collect::<Vec<_>>())
-    }
-}
-
 /// Returns whether the times are those with events: only if there are no others.
 fn events_of(all: &BTreeMap<Key, Blocks>) -> bool {
     all.keys().all(|key| key.0)
@@ -212,7 +195,7 @@ fn without(all: &BTreeMap<Key, Blocks>) -> Vec<Without> {
     let events = events_of(all);
     let alone = all.iter().filter(|((on, ring, _), _)| *on == events && ring.is_none());
     let row = |(&(.., bytes), blocks): (&Key, &Blocks)| {
-        Some(Without { bytes, hops: blocks.hops, hop_ns: blocks.estimate()? })
+        Some(Without { bytes, hops: blocks.hops, hop_ns: blocks.ns.estimate()? })
     };
     alone.filter_map(row).collect()
 }
@@ -233,14 +216,15 @@ fn point(key: &Key, blocks: &Blocks, all: &BTreeMap<Key, Blocks>) -> Option<Poin
         members,
         bytes,
         hops: blocks.hops,
-        hop_ns: blocks.estimate()?,
+        hop_ns: blocks.ns.estimate()?,
         cost_ns: own.estimate(),
-        indirect_ns: direct.and_then(|direct| own.beyond(Some(&direct)).estimate()),
-        events_ns: traced.and_then(|traced| traced.beyond(Some(blocks)).estimate()),
+        indirect_ns: direct.and_then(|direct| own.minus(&direct).estimate()),
+        events_ns: traced.and_then(|traced| traced.ns.minus(&blocks.ns).estimate()),
     })
 }
 
-/// Returns what a ring takes in each block beyond its token alone.
-fn cost(all: &BTreeMap<Key, Blocks>, key: &Key) -> Option<Blocks> {
-    Some(all.get(key)?.beyond(all.get(&(key.0, None, key.2))))
+/// Returns what a ring takes in each block beyond its token alone; nothing without the latter.
+fn cost(all: &BTreeMap<Key, Blocks>, key: &Key) -> Option<Paired> {
+    let alone = all.get(&(key.0, None, key.2)).map(|blocks| blocks.ns.clone()).unwrap_or_default();
+    Some(all.get(key)?.ns.minus(&alone))
 }

@@ -23,12 +23,11 @@ pub use stages::{Link, Stage, StageTail};
 pub use stopped::StoppedWakeup;
 
 use crate::facts::Facts;
-use crate::memory::span;
-use crate::paging::Estimate;
 use crate::samples::cells::{Cells, value_at};
 use crate::samples::figures::survival;
 use crate::samples::values::Scale;
-use crate::samples::visit;
+use crate::samples::{span, visit};
+use crate::stats::Estimate;
 use crate::stats::{dispersion, mean, share_of_events};
 use anechoic_recording::run::{Outcome, Run};
 use anechoic_recording::wakeup::{Sleep, Waker};

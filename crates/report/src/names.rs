@@ -3,7 +3,7 @@
 use crate::style::{clip, plain, width};
 use crate::units::{count, cpu_list};
 use anechoic_analyze::facts::Facts;
-use anechoic_analyze::memory::Outliers;
+use anechoic_analyze::samples::outliers::Outliers;
 use anechoic_analyze::waits::{Calls, Holder, HolderKind, OVERRUN, SLACK};
 use anechoic_recording::ActivityKind;
 use anechoic_recording::sources;

@@ -2,9 +2,8 @@
 
 use crate::made::facts;
 use anechoic_analyze::Memory;
-use anechoic_analyze::memory::{
-    Border, Calls, Cause, Delays, Experiment, Outliers, Own, Point, Prediction, Region,
-};
+use anechoic_analyze::memory::{Border, Calls, Delays, Experiment, Own, Point, Prediction, Region};
+use anechoic_analyze::samples::outliers::{Cause, Outliers};
 use anechoic_analyze::stats::Interval;
 use anechoic_recording::Policy;
 use anechoic_recording::memory::MEMORY_EXPERIMENTS;

@@ -5,7 +5,8 @@
 
 use crate::made;
 use anechoic_analyze::Paging;
-use anechoic_analyze::paging::{Estimate, Kind, Point, Saved};
+use anechoic_analyze::paging::{Kind, Point, Saved};
+use anechoic_analyze::stats::Estimate;
 use anechoic_analyze::stats::Interval;
 use anechoic_recording::paging::{BUILDS, PAGE_KINDS, Verified};
 use anechoic_recording::run::NotAvailable;

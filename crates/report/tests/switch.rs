@@ -5,8 +5,8 @@
 
 use crate::made;
 use anechoic_analyze::Switch;
-use anechoic_analyze::memory::{Cause, Outliers};
-use anechoic_analyze::paging::Estimate;
+use anechoic_analyze::samples::outliers::{Cause, Outliers};
+use anechoic_analyze::stats::Estimate;
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::switch::{Point, Without};
 use anechoic_recording::switch::Partners;

@@ -2,8 +2,8 @@
 
 use crate::made;
 use anechoic_analyze::Wakeup;
-use anechoic_analyze::paging::Estimate;
 use anechoic_analyze::samples::figures::Point;
+use anechoic_analyze::stats::Estimate;
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::wakeup::{
     Band, Causes, IdleLatency, Latencies, MeanParts, Parts, WakeSource, Worst,

@@ -34,7 +34,7 @@ struct Ceiling {
 
 #[rustfmt::skip]
 const CEILINGS: &[Ceiling] = &[
-    Ceiling { name: "analyze", long_closures: 47, closures: 15 },
+    Ceiling { name: "analyze", long_closures: 46, closures: 15 },
     Ceiling { name: "attribute", long_closures: 6, closures: 11 },
     Ceiling { name: "bare", long_closures: 9, closures: 11 },
     Ceiling { name: "cli", long_closures: 13, closures: 11 },

@@ -12,6 +12,7 @@ pub mod measured;
 pub mod modes;
 pub(crate) mod moments;
 mod neighbours;
+pub mod outliers;
 pub mod pace;
 pub(crate) mod series_of;
 mod spectra;
@@ -43,6 +44,13 @@ use series_of::SeriesBuilder;
 use spectra::SpectraBuilder;
 use std::collections::BTreeMap;
 use subtraction_pass::DirectBuilder;
+
+/// Returns the time from the first start to the last end of all series.
+pub(crate) fn span(known: &[(Series, Outcome)]) -> u64 {
+    let first = known.iter().map(|(_, outcome)| outcome.first_ticks).min().unwrap_or(0);
+    let last = known.iter().map(|(_, outcome)| outcome.last_ticks).max().unwrap_or(0);
+    last.saturating_sub(first)
+}
 
 /// Summarises a recording of a method. It reads the samples once, in bounded memory.
 ///

@@ -1,6 +1,7 @@
 //! Statistics shared by all results: intervals, Student's t, spread of blocks, quantiles.
 
 mod batches;
+mod blocks;
 mod correlation;
 mod gamma;
 mod poisson;
@@ -8,6 +9,8 @@ mod spread;
 mod student;
 
 pub(crate) use batches::Batches;
+pub use blocks::Estimate;
+pub(crate) use blocks::Paired;
 pub(crate) use correlation::{inflation, successive, unbiased};
 pub(crate) use gamma::{UNSEEN, deviation_bounds, highest_mean, lowest_mean};
 pub(crate) use poisson::{

@@ -1,8 +1,8 @@
 //! How late the threads of one kind were woken.
 
 use super::Kind;
-use crate::paging::Estimate;
 use crate::samples::figures::Point;
+use crate::stats::Estimate;
 use crate::stats::Interval;
 use anechoic_recording::wakeup::WakingCall;
 use schemars::JsonSchema;

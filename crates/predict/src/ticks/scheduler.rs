@@ -1,8 +1,6 @@
 //! The time that the scheduler takes, by the number of runnable copies.
 
-use anechoic_analyze::paging;
-use anechoic_analyze::stats::Interval;
-use anechoic_analyze::stats::mean;
+use anechoic_analyze::stats::{self, Interval, mean};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -54,7 +52,7 @@ pub struct Estimate {
 impl Estimate {
     /// Returns the estimate; absent without values.
     fn from_values(values: &[f64]) -> Option<Self> {
-        let paging::Estimate { value, interval } = paging::Estimate::from_blocks(values)?;
+        let stats::Estimate { value, interval } = stats::Estimate::from_blocks(values)?;
         Some(Self { us: value, interval })
     }
 }

@@ -5,7 +5,8 @@ use crate::palette;
 use crate::picture::{Axis, Chart, Curve, Draw, Estimated, Place, Quantity, ROWS, Series};
 use crate::results::memory::words::size;
 use anechoic_analyze::Paging;
-use anechoic_analyze::paging::{Estimate, Kind, Point};
+use anechoic_analyze::paging::{Kind, Point};
+use anechoic_analyze::stats::Estimate;
 use anechoic_analyze::stats::Interval;
 use anechoic_recording::paging::BUILDS;
 

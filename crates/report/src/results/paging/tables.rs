@@ -6,7 +6,8 @@ use crate::results::memory::words::size;
 use crate::table::Table;
 use crate::units::{count, number, percent};
 use anechoic_analyze::Paging;
-use anechoic_analyze::paging::{Estimate, Kind, Point};
+use anechoic_analyze::paging::{Kind, Point};
+use anechoic_analyze::stats::Estimate;
 use anechoic_recording::paging::{BASE, BUILDS, counts};
 
 /// Up to this many sizes of the matrix are all shown.

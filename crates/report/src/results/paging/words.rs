@@ -3,7 +3,8 @@
 use crate::results::memory::words::size;
 use crate::units::{counted, number, number_range, percent, percent_range};
 use anechoic_analyze::Paging;
-use anechoic_analyze::paging::{Estimate, Kind, Saved};
+use anechoic_analyze::paging::{Kind, Saved};
+use anechoic_analyze::stats::Estimate;
 use anechoic_recording::paging::{BUILDS, Backing, Verified};
 
 /// What a guest does not know.

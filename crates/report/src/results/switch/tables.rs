@@ -4,7 +4,7 @@ use crate::results::memory::words::size;
 use crate::table::{Rows, Table};
 use crate::units::{counted, number};
 use anechoic_analyze::Switch;
-use anechoic_analyze::paging::Estimate;
+use anechoic_analyze::stats::Estimate;
 use anechoic_analyze::switch::Point;
 use anechoic_recording::switch::Partners;
 use std::collections::BTreeSet;

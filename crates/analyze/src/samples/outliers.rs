@@ -25,7 +25,7 @@ const LEAST_RANGE: f64 = 0.01;
 pub(crate) struct Fence {
     median_ticks: u64,
     /// Longer samples are outliers.
-    pub(super) most_ticks: u64,
+    pub(crate) most_ticks: u64,
 }
 
 impl Fence {
@@ -60,7 +60,7 @@ pub struct Outliers {
 
 impl Outliers {
     /// Adds those of another recording.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.samples += other.samples;
         self.count += other.count;
         self.examined += other.examined;
