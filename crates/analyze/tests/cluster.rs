@@ -327,6 +327,25 @@ fn what_is_wrong_is_told() {
             "only 16 of the job's 20 hosts are present: the hosts of ranks 32, 33, 34, 35 and 4 more are missing",
         ),
         (
+            "a rank that the job does not have",
+            Box::new(|number, host| {
+                let mut job = job(20, number);
+                job.here.push(Rank { rank: 40, cpus: vec![], tids: vec![] });
+                host.parallel = Some(job);
+            }),
+            &[FindingKind::MissingHosts],
+            "the hosts of ranks 32, 33, 34, 35 and 4 more are missing",
+        ),
+        (
+            "one of another job",
+            Box::new(|number, host| {
+                let other = || Parallel { job: Some("7".into()), ..job(1, 0) };
+                host.parallel = Some(if number == 0 { other() } else { job(15, number) });
+            }),
+            &[FindingKind::Jobs],
+            "2 ranks on 1 host through a launcher (job 7) (node00)",
+        ),
+        (
             "one of no job",
             Box::new(|number, host| host.parallel = (number > 0).then(|| job(15, number))),
             &[FindingKind::Jobs],

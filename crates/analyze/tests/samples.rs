@@ -1,6 +1,6 @@
 //! The samples of a method, from the tables to the result.
 
-use anechoic_analyze::rank::{Configuration, Place, RankedExperiment, Unit, rank};
+use anechoic_analyze::rank::{Configuration, Place, RankedExperiment, Unit, Variation, rank};
 use anechoic_analyze::samples::{CpuSamples, Measured, SeriesResult, measure, visit};
 use anechoic_lab::two_cpus;
 use anechoic_recording::run::{Ended, Outcome, RunState};
@@ -413,6 +413,34 @@ fn times_of_equal_work_are_compared_with_the_first_configuration() {
         // Two ticks of 1.1 cycles and two of one differ by little, but surely.
         let clear = unit == Unit::CoreCycles || expected > 1.0;
         assert_eq!(whole.clear, u64::from(clear), "{case}");
+    }
+}
+
+#[test]
+fn what_cannot_be_ranked_is_refused_and_only_repeated_runs_vary() {
+    let (_a, first) = timed(0, 100, 1_000_000);
+    let (_b, second) = timed(5, 100, 1_000_000);
+    let side =
+        |recordings: &[_]| Configuration { name: "side".into(), recordings: recordings.to_vec() };
+    for (runs, expected) in
+        [([2, 2], Variation::Runs), ([2, 1], Variation::Parts), ([1, 2], Variation::Parts)]
+    {
+        let both = [&first, &second];
+        let ranking = rank(&runs.map(|runs| side(&both[..runs]))).expect("they compare");
+        assert_eq!((ranking.variation, &*ranking.method), (expected, "tick"), "{runs:?}");
+    }
+    let without_samples =
+        |method: &str| record(&Run { method: method.into(), ..run(vec![]) }, &[], &[]);
+    let ((_c, detours), (_d, program)) = (without_samples("detours"), without_samples("program"));
+    let cases: [(&[_], &str); 4] = [
+        (&[&first], "there is only one configuration"),
+        (&[&first, &detours], "the methods of the recordings differ"),
+        (&[&detours, &detours], "the method detours has no samples that compare"),
+        (&[&program, &program], "recordings of a program have no samples to rank"),
+    ];
+    for (recordings, expected) in cases {
+        let sides: Vec<_> = recordings.iter().map(|&recording| side(&[recording])).collect();
+        assert_eq!(rank(&sides).expect_err(expected).why, expected);
     }
 }
 

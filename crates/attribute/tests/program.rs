@@ -77,6 +77,17 @@ fn who_has_the_cpu_is_charged() {
         &["off: thread make | 100..300 = 200 | runnable"],
     );
     check(
+        "a fault of its own is no loss",
+        vec![detour(100, 200)],
+        vec![
+            on(100, A, IrqEntry, [24, 0, 0]),
+            on(120, A, PageFaultUser, [0x1000, 0x2000, 4]),
+            on(140, A, PageFaultKernel, [0x1000, 0x2000, 4]),
+            on(200, A, IrqExit, [24, 1, 0]),
+        ],
+        &["device-irq virtio0 | 100..200 = 100"],
+    );
+    check(
         "an interrupt with its softirq",
         vec![detour(100, 200)],
         vec![
@@ -346,4 +357,14 @@ fn each_quota_is_charged_until_it_gives_new_time() {
     for (name, others, expected) in cases {
         check_limited(name, Some(limits(others)), vec![detour(100, 300)], events(), expected);
     }
+    let interrupt = [on(100, A, IrqEntry, [24, 0, 0]), on(120, A, IrqExit, [24, 1, 0])];
+    let taken = [switch(120, A, 0, 42, 120)];
+    let after_interrupt = [&interrupt[..], &taken, &events()[1..]].concat();
+    let expected = [
+        "device-irq virtio0 | 100..120 = 20",
+        "off: cpu-quota | 120..160 = 40 | runnable",
+        "off: thread bash | 160..300 = 140 | runnable",
+    ];
+    let name = "an interrupt first";
+    check_limited(name, Some(limits(vec![])), vec![detour(100, 300)], after_interrupt, &expected);
 }

@@ -75,7 +75,8 @@ fn tables(run: &Run) -> (Vec<ProgramThread>, Vec<Delay>, Vec<Release>) {
     recorder.append(&[name(A, "first"), name(B, "second"), name(HOG, "hog")]).unwrap();
     recorder.append(&events()).unwrap();
     recorder.finish(run).unwrap();
-    attribute(&Recording::open(&dir).unwrap()).unwrap();
+    let attribution = attribute(&Recording::open(&dir).unwrap()).unwrap();
+    assert_eq!(attribution.releases_left_out, None, "no clock was set");
     let recording = Recording::open(&dir).unwrap();
     (
         recording.rows().each().map(Result::unwrap).collect(),

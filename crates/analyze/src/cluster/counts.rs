@@ -128,5 +128,10 @@ mod tests {
             let found = lengths.lengths().map(|merged| (merged.min_ns, merged.max_ns));
             assert_eq!(found, expected, "case: {name}");
         }
+        let mut lengths = LengthsInNs::default();
+        lengths.add(&counts(4, 6, 5, &[(5, 1)]));
+        let alone = lengths.lengths();
+        lengths.add(&counts(1, 9, 3, &[(5, 0)]));
+        assert_eq!(lengths.lengths(), alone, "a host without a detour changes nothing");
     }
 }

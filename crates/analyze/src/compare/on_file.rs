@@ -243,6 +243,13 @@ mod tests {
             assert!(close(interval.low, (after - before - rise).exp()), "case: {name}");
             assert!(close(interval.high, (after - before + fall).exp()), "case: {name}");
             assert_eq!(judged.detectable, past.detectable().map(f64::exp), "case: {name}");
+            let names = ["before".to_owned(), "after".to_owned()];
+            let mut comparison = super::super::compare_values(names, sides.clone());
+            judge(&history, [&[], &[]], &sides).add_to(&mut comparison);
+            let verdict = (comparison.verdict, comparison.probability, comparison.interval);
+            assert_eq!(verdict, (expected, Some(judged.probability), Some(interval)), "{name}");
+            assert_eq!(comparison.detectable, judged.detectable, "case: {name}");
+            assert_eq!(comparison.history.map(|history| history.runs), Some(20), "case: {name}");
         }
     }
 }

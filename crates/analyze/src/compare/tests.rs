@@ -173,6 +173,34 @@ fn a_session_with_runs_of_both_sides_is_none_of_a_side() {
 }
 
 #[test]
+fn a_setting_changed_if_it_has_one_value_on_each_side() {
+    type Side<'a> = &'a [Option<&'a str>];
+    let cases: [(&str, [Side<'_>; 2], bool); 8] = [
+        ("the same", [&[Some("a"), Some("a")], &[Some("a"), Some("a")]], false),
+        ("another", [&[Some("a"), Some("a")], &[Some("b"), Some("b")]], true),
+        ("none before", [&[None, None], &[Some("b")]], true),
+        ("none after", [&[Some("a")], &[None]], true),
+        ("two before", [&[Some("a"), Some("b")], &[Some("c"), Some("c")]], false),
+        ("two after", [&[Some("a"), Some("a")], &[Some("b"), Some("c")]], false),
+        ("two on both", [&[Some("a"), Some("b")], &[Some("c"), Some("d")]], false),
+        ("the same two", [&[Some("a"), Some("b")], &[Some("b"), Some("a")]], false),
+    ];
+    for (name, values, is_changed) in cases {
+        let side = |side: Side<'_>| -> Vec<Values> {
+            let runs = side.iter().map(|value| {
+                let settings = value.map(|value| ("name".to_owned(), value.to_owned()));
+                Values { settings: settings.into_iter().collect(), ..run(0, 0.1) }
+            });
+            runs.collect()
+        };
+        let first = |at: usize| values[at][0].map(str::to_owned);
+        let (before, after) = (first(0), first(1));
+        let expected = is_changed.then(|| ChangedSetting { name: "name".into(), before, after });
+        assert_eq!(changed(&values.map(side)), Vec::from_iter(expected), "case: {name}");
+    }
+}
+
+#[test]
 fn trials_are_complete_once_each_pair_is() {
     let trials = |complete: &[u32]| Trials {
         settings: vec![],
@@ -186,6 +214,22 @@ fn trials_are_complete_once_each_pair_is() {
         complete: complete.to_vec(),
     };
     assert!(trials(&[1, 2]).all_complete() && !trials(&[1]).all_complete());
+    // The second planned pair is the swapped one, whichever is complete first.
+    let duet = |complete: &[u32]| Trials { duet: Some([vec![0], vec![1]]), ..trials(complete) };
+    let swapped = [0, 1, 2].map(|at| duet(&[2, 1]).duet_swapped(at));
+    assert_eq!(swapped, [Some(true), Some(false), None]);
+    assert_eq!([duet(&[0]), duet(&[3]), trials(&[2])].map(|one| one.duet_swapped(0)), [None; 3]);
+    let setting = |name: &str, value: &str| TriedSetting {
+        name: name.into(),
+        file: String::new(),
+        before: "1".into(),
+        value: value.into(),
+        in_effect: None,
+    };
+    let both = vec![setting("vm.stat_interval", "10"), setting("ksm", "0")];
+    let tried = Trials { settings: both, ..trials(&[]) }.tried();
+    assert_eq!(tried.as_deref(), Some("vm.stat_interval=10 with ksm=0"));
+    assert_eq!(trials(&[]).tried(), None);
 }
 
 #[test]

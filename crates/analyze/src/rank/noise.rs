@@ -301,5 +301,10 @@ mod tests {
             assert_eq!((key.region, key.cache.as_deref()), (region, cache), "case: {name}");
             assert_eq!(key.matrix.is_some(), matrix, "case: {name}");
         }
+        for fixed in [Fixed::Work, Fixed::Time] {
+            let mut series = anechoic_lab::sample::series().swap_remove(0);
+            series.fixed = fixed;
+            assert_eq!(Key::from_series(&series, &run, &[]).fixed(), fixed);
+        }
     }
 }

@@ -1,16 +1,26 @@
 use super::*;
 use crate::samples::block_shares::BlockShares;
 use crate::testing::clock_ns;
+use anechoic_recording::Clock;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
 fn distribution(values: &[u64], fixed: Fixed, block: u64) -> Option<Distribution> {
+    distribution_at(&clock_ns(), values, fixed, block)
+}
+
+fn distribution_at(
+    clock: &Clock,
+    values: &[u64],
+    fixed: Fixed,
+    block: u64,
+) -> Option<Distribution> {
     let (mut moments, mut shares) = (Moments::default(), BlockShares::new(block));
     moments.add(values);
     shares.add(values);
     let (mut cells, blocks) = shares.finish();
-    let (rounding, scale) = (cells.rounding(), Scale::new(fixed, &clock_ns()));
+    let (rounding, scale) = (cells.rounding(), Scale::new(fixed, clock));
     let (moments, cells) = (&moments, cells.cells());
     Distribution::from_values(&SeriesValues { moments, cells, rounding, blocks: &blocks, scale })
 }
@@ -28,6 +38,22 @@ fn a_quantile_is_found_by_its_share() {
     for (share, expected) in cases {
         assert_eq!(found.quantile(share).map(|quantile| quantile.value), expected, "{share}");
     }
+}
+
+#[test]
+fn figures_are_in_the_unit_of_the_samples() {
+    // 2, 4 and 9 ticks of 4 ns each: a mean of 5 ticks, a variance of (9 + 1 + 16) / 2 square ticks.
+    let clock = anechoic_lab::builders::clock(250_000_000);
+    let found = distribution_at(&clock, &[2, 4, 9], Fixed::Work, 1).expect("not empty");
+    let close = |found: Option<f64>, expected: f64| {
+        assert!(found.is_some_and(|found| (found / expected - 1.0).abs() < 1e-12), "{found:?}");
+    };
+    close(Some(found.mean), 20.0);
+    close(found.standard_deviation, 13.0_f64.sqrt() * 4.0);
+    close(found.variance_to_mean, 13.0 / 5.0 * 4.0);
+    assert_eq!((found.min, found.max), (8.0, 36.0));
+    let none = distribution(&[0, 0], Fixed::Time, 1).expect("not empty");
+    assert_eq!((none.standard_deviation, none.variance_to_mean), (Some(0.0), None));
 }
 
 #[test]

@@ -38,9 +38,9 @@ pub(crate) fn share_of_events(events: &[f64], all: u64) -> Interval {
 /// consecutive blocks of time.
 pub(crate) fn dispersion(counts: &[f64]) -> f64 {
     let all: f64 = counts.iter().sum();
-    let Some(spread) = Spread::from_blocks(counts).filter(|_| all > 0.0) else { return 1.0 };
+    let Some(spread) = Spread::from_blocks(counts) else { return 1.0 };
     let error_of_all = spread.standard_error * counts.len() as f64;
-    (error_of_all * error_of_all / all).max(1.0)
+    (error_of_all * error_of_all / all).max(1.0) // of no event, 0 / 0, it is 1 too
 }
 
 /// Returns the largest mean of a sum that agrees with these summands, each of which is one of a random number of
@@ -102,6 +102,9 @@ mod tests {
             assert!((1.0..most).contains(&over), "{count}: {over}");
         }
         assert_eq!(most_in_sum([(0.0, 4.0)].into_iter()), 0.0);
+        let (some, never) = ((5.0, 3.0), (100.0, 0.0));
+        let with_never = most_in_sum([some, never].into_iter());
+        assert_eq!(with_never, most_in_sum([some].into_iter()), "what never came adds nothing");
     }
 
     #[test]

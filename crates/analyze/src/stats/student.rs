@@ -97,6 +97,12 @@ mod tests {
             let t = student_t(degrees);
             assert!((t - expected).abs() < 1.5e-4, "{degrees} degrees: {t}");
         }
+        // Of one degree it is a tangent, of two (2p - 1) √(2 / (1 - (2p - 1)²)); of many the normal distribution's.
+        let four_fifths = [(1, 1.376_382), (2, 1.060_660), (u64::MAX, 0.841_621)];
+        for (degrees, expected) in four_fifths {
+            let t = student_quantile(0.8, degrees);
+            assert!((t - expected).abs() < 1e-5, "{degrees} degrees: {t}");
+        }
         let falls = |n: u64| student_t(n) > student_t(n + 1);
         assert!((1..100).all(falls), "each degree more makes it smaller");
     }

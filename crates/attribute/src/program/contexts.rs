@@ -172,7 +172,18 @@ mod tests {
         let soft = |ticks| of_7(ticks, E::SoftirqEntry, [3, 0, 0]);
         let softs_end = |ticks| of_7(ticks, E::SoftirqExit, [3, 0, 0]);
         type Case<'a> = (&'a str, &'a [(u64, EventKind, i32, [u64; 3])], What);
-        let cases: [Case<'_>; 18] = [
+        let request = of_7(11_000, E::CsdEntry, [9, 5, 0]);
+        let cases: [Case<'_>; 20] = [
+            (
+                "the end of another timer",
+                &[entry, expires, of_7(13_000, E::HrtimerExit, [4, 0, 0])],
+                timer,
+            ),
+            (
+                "another request of the same function is over",
+                &[entry, request, of_7(13_000, E::CsdExit, [9, 4, 0])],
+                What::Csd { function: 9, csd: 5, vector: None },
+            ),
             ("nothing is open", &[], thread),
             ("an interrupt", &[entry], What::Vector(Vector::LocalTimer)),
             ("a timer in an interrupt", &[entry, expires], timer),

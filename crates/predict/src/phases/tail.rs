@@ -167,7 +167,7 @@ impl Above {
 
     /// Returns the tail without a block, with its relative number of delays.
     fn without(&self, left_out: u64, blocks: u64) -> Option<(Pareto, f64)> {
-        let block = |long: &Long| (long.at_ppm * blocks / 1_000_000).min(blocks - 1);
+        let block = |long: &Long| long.at_ppm * blocks / 1_000_000;
         let others = self.delays.iter().filter(|long| block(long) != left_out);
         let excesses: Vec<f64> = others.map(|long| self.excess(long)).collect();
         let share = excesses.len() as f64 / self.delays.len() as f64;
@@ -340,6 +340,11 @@ mod tests {
         let long = |delay_ns, at_ppm| Long { delay_ns, at_ppm };
         assert_eq!(above.threshold_ns, 0);
         assert_eq!(above.delays, [long(3, 100_000), long(12, 0), long(20, 300_000)]);
+    }
+    #[test]
+    fn one_in_twenty_windows_is_above_the_threshold_and_at_most_a_thousand() {
+        let found = [0, 19, 20, 399, 20_000, 20_020, u64::MAX].map(most_above);
+        assert_eq!(found, [0, 0, 1, 19, 1_000, 1_000, 1_000]);
     }
     /// Half as many delays are left of those that follow no distribution: fifty are enough, and one less is not.
     #[test]

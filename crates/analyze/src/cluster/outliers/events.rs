@@ -208,6 +208,23 @@ mod tests {
     }
 
     #[test]
+    fn blocks_over_a_level_come_often_at_four_times_or_in_half_of_the_run() {
+        let cases: [(&str, &[f64], bool); 7] = [
+            ("none", &[0.0; 12], false),
+            ("three times", &[5.0, 0.0, 5.0, 0.0, 5.0, 0.0, 0.0, 0.0], false),
+            ("four times", &[5.0, 0.0, 5.0, 0.0, 5.0, 0.0, 5.0, 0.0, 0.0, 0.0], true),
+            ("four times, at the level between", &[5., 4., 5., 4., 5., 4., 5., 4., 4., 4.], true),
+            ("four times at the level", &[4.0, 0.0, 4.0, 0.0, 4.0, 0.0, 4.0, 0.0, 0.0], false),
+            ("one time in half of the run", &[0.0, 0.0, 5.0, 5.0, 5.0, 0.0], true),
+            ("one time in less than half", &[0.0, 0.0, 5.0, 5.0, 5.0, 0.0, 0.0], false),
+        ];
+        for (name, blocks, expected) in cases {
+            let over = blocks.iter().filter(|block| **block > 4.0).count();
+            assert_eq!(often(blocks, 4.0, over), expected, "case: {name}");
+        }
+    }
+
+    #[test]
     fn noise_without_the_largest_event_and_without_stalls() {
         // Excesses over a median of 10 in a block: -10, 20, 0, 90. The median block of 20 would make it more.
         let stalled = member(4e4, &[0.0, 30.0, 10.0, 100.0]);

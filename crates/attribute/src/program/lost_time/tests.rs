@@ -116,6 +116,26 @@ fn verify(rows: Vec<Row>) {
 }
 
 #[test]
+fn a_cpu_waits_for_its_thread_while_another_one_has_it() {
+    let program = Program { threads: vec![A, B], ..Program::default() };
+    let clock = builders::clock(1_000_000_000);
+    let mut lost_time = LostTime::new(Members::new(&program), &clock, 0);
+    let steps: [(KernelEvent, &[(u32, u64)]); 7] = [
+        (switch(MS, IDLE, RUNNABLE, A), &[]),
+        (on(1, switch(2 * MS, IDLE, RUNNABLE, B)), &[]),
+        (switch(3 * MS, A, RUNNABLE, OTHER), &[(0, 3 * MS)]),
+        (on(1, switch(4 * MS, B, RUNNABLE, OTHER)), &[(0, 3 * MS), (1, 4 * MS)]),
+        (switch(5 * MS, OTHER, SLEEPS, A), &[(1, 4 * MS)]),
+        (on(1, switch(6 * MS, OTHER, SLEEPS, B)), &[]),
+        (switch(7 * MS, A, SLEEPS, OTHER), &[]),
+    ];
+    for (event, expected) in steps {
+        lost_time.event(&event);
+        assert_eq!(lost_time.waiting().collect::<Vec<_>>(), expected, "at {}", event.ticks);
+    }
+}
+
+#[test]
 fn another_thread_takes_the_cpu() {
     verify(vec![
         (
