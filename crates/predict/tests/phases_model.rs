@@ -1,7 +1,7 @@
 //! Whole predictions: from recordings and text files, each source's cost, what is beyond the recording.
 
 use crate::phases::recording::Planted;
-use crate::phases::{MICRO, MS, SECOND, alone, busy, spans};
+use crate::phases::{MS, SECOND, alone, busy, spans};
 use anechoic_predict::phases::{Ask, Host, Noise, PhaseModel, Timeline, predict, predict_with};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, ProblemKind, Run};
