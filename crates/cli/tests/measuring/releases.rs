@@ -117,18 +117,24 @@ fn the_first_late_release_ends_the_recording() {
     let done = anechoic(&[&options[..], &["-o", arg(&record), "--"], &target[..]].concat());
     wait(hog);
     let own: Vec<Measured> = done.out.lines().map(measured).collect();
-    let late = own.iter().filter(|(_, [due, at, _])| at - due > 15_000_000);
-    let Some((name, [due_ns, at_ns, counter])) = late.min_by_key(|(_, times)| times[2]) else {
+    // The program sees itself run a little later than the events do: what is near the limit may or may not meet it.
+    let late = own.iter().filter(|(_, [due, at, _])| at - due > 15_300_000);
+    if late.clone().next().is_none() {
         return note::skipped("the host let nothing spin for long enough");
-    };
+    }
     assert_eq!(done.code, Some(2), "{done:?}");
     let recording = Recording::open(&record).expect("a recording");
     let met = recording.run().stop_on.as_ref().and_then(|stop| stop.met).expect("it was met");
     let us = |ticks: u64| recording.run().clock.seconds(ticks) * 1e6;
+    let nearest = own.iter().min_by_key(|(_, [.., counter])| counter.abs_diff(met.end_ticks));
+    let (name, [due_ns, at_ns, counter]) = nearest.expect("releases");
     let back_us = us(counter.abs_diff(met.end_ticks));
     let apart_us = (us(met.end_ticks - met.start_ticks) - (at_ns - due_ns) as f64 / 1e3).abs();
-    // Several threads may be as late; the first of them to execute ended it.
     assert!(back_us < 300.0 && apart_us < 300.0, "{met:?}: {name} was {} ns late", at_ns - due_ns);
+    // Several threads may be as late; the first of them to execute ended it.
+    let mut before =
+        late.filter(|(_, [.., counter])| us(met.end_ticks.saturating_sub(*counter)) > 300.0);
+    assert!(before.next().is_none(), "{met:?}: others were late before");
     assert!(recording.run().stop_on.as_ref().is_some_and(|stop| stop.kept.is_some()));
     assert!(own.len() > 1_000, "it went on: {}", own.len());
 }
