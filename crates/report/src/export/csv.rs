@@ -18,7 +18,8 @@ pub(super) static FORMAT: Format = Format {
     details: "Spreadsheets, R and every data frame read it, so it has no comments: doubts about the run are stated on stderr. The columns are start_ns since the start of the run, duration_ns \
               without the loop's own iteration, cpu, and source and name of what took most of the detour, which are empty \
               without attribution; a name that begins like a formula (= + - @) has an apostrophe in front. Rows are sorted by CPU, then by time. \
-              --table writes the rows of another table of the recording, in their order there (with --cpus those of these CPUs, and threads that executed on them): docs/format.md describes the columns. `threads` and \
+              --table writes the rows of another table of the recording, in their order there (with --cpus those of these CPUs, and threads that executed on them): docs/format.md describes the columns. Of a recording of wake-ups these are the `samples`, \
+              and of a monitor's counters their `growth`, also without --table. `threads` and \
               `delays` have the threads of a recorded program and each time in which one waited, and `marks` its marks.",
     extension: "csv",
     binary: false,

@@ -66,7 +66,7 @@ impl Format {
     fn refused(&self, recorded: Recorded) -> Problem {
         let taken: Vec<&str> = self.takes.iter().map(|recorded| recorded.name()).collect();
         let why = format!(
-            "it is a recording of {}; this format holds one of {}",
+            "it is a recording of {}; this format holds recordings of {}",
             recorded.name(),
             taken.join(" or ")
         );

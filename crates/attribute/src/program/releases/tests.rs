@@ -352,7 +352,7 @@ fn each_release_knows_the_one_before() {
     }
 }
 
-/// A release is looked for while the program is recorded, too, and is that of the table.
+/// The release that ends a recording is a row of the table.
 #[test]
 fn a_watch_ends_with_the_first_release_that_is_later() {
     use crate::program::Watch;
