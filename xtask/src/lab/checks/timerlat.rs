@@ -18,7 +18,7 @@ pub(super) const CHECK: Check = Check {
     script: "rmdir /sys/kernel/tracing/instances/* 2>/dev/null
 measure='-q --cpus 0 --interval 1ms --priority 95 --blocks 1 --duration 2s --allow-variant-tsc --json'
 anechoic measure wakeup $measure --no-trace -o bare >bare.json
-anechoic measure wakeup $measure -o events >events.json
+for run in 1 2 3; do anechoic measure wakeup $measure -o events$run >events$run.json; done
 rtla timerlat hist -c 0 -p 1000 -P f:95 -n -b 100 -E 9999 -d 2 >rtla",
     skipped,
     judge,
@@ -26,6 +26,9 @@ rtla timerlat hist -c 0 -p 1000 -P f:95 -n -b 100 -E 9999 -d 2 >rtla",
 
 /// The longest time between the medians of the interrupt's latency, in nanoseconds.
 const NEAR_NS: f64 = 1_000.0;
+/// The runs with events. Of a dozen, one had all its interrupts half a microsecond earlier, for a reason that is not known: the
+/// run in the middle counts.
+const RUNS: [&str; 3] = ["events1.json", "events2.json", "events3.json"];
 /// What the tracer itself does between its interrupt and its thread, in nanoseconds at most: it writes a record, and follows
 /// interrupts, softirqs and threads. In exact time its thread was 1.9 µs later than ours (Linux 6.12).
 const ITS_OWN_NS: f64 = 3_000.0;
@@ -43,16 +46,21 @@ fn judge(evidence: &Evidence<'_>) -> anyhow::Result<String> {
     evidence.succeeded()?;
     let [interrupt_ns, thread_ns] = medians(&evidence.text("rtla")?)?;
     let number = |file, place| number(evidence, file, place);
-    let timer_ns = number("events.json", "/causes/mean/timer_ns")?;
+    let mut timer_ns = [0.0; RUNS.len()];
+    for (ns, file) in timer_ns.iter_mut().zip(RUNS) {
+        *ns = number(file, "/causes/mean/timer_ns")?;
+        let unknown = number(file, "/causes/not_attributable")?;
+        ensure!(unknown == 0.0, "{file}: {unknown} wake-ups are not attributable");
+    }
+    timer_ns.sort_by(f64::total_cmp);
+    let [least_ns, timer_ns, most_ns] = timer_ns;
     let latency_ns = number("bare.json", "/rows/0/p50_ns")?;
-    for file in ["bare.json", "events.json"] {
+    for file in RUNS.into_iter().chain(["bare.json"]) {
         let expiries = number(file, "/rows/0/samples")? + number(file, "/rows/0/overruns")?;
         ensure!(expiries == 2_000.0, "{file}: {expiries} of 2000 expiries");
     }
-    let unknown = number("events.json", "/causes/not_attributable")?;
-    ensure!(unknown == 0.0, "{unknown} wake-ups are not attributable");
     let both = format!(
-        "interrupt {timer_ns:.0} ns, for timerlat {interrupt_ns:.0} ns; thread {latency_ns:.0} ns, for timerlat {thread_ns:.0} ns"
+        "interrupt {timer_ns:.0} ns ({least_ns:.0} to {most_ns:.0}), for timerlat {interrupt_ns:.0} ns; thread {latency_ns:.0} ns, for timerlat {thread_ns:.0} ns"
     );
     ensure!((interrupt_ns - timer_ns).abs() <= NEAR_NS, "{both}");
     let later = thread_ns - latency_ns;
