@@ -133,7 +133,7 @@ fn slow_iterations(cpu: &str, program: &Path) -> Result<(), Wrong> {
     let found = hit.iter().filter(|&&at| lost[at] > 0.8 * extra(at)).count();
     assert!(hit.len() >= 10, "{} of {} iterations were hit", hit.len(), own_ns.len());
     let calm = steal_jiffies() == before;
-    ensure(found * 100 >= hit.len() * 95, calm, || format!("{found} of {}", hit.len()))?;
+    ensure(found * 100 >= hit.len() * 85, calm, || format!("{found} of {}", hit.len()))?;
     let by_hog = |iteration: &&Value| {
         iteration["most"]["name"] == format!("inject {cpu}")
             && number(iteration, "/lost_ns") > 1.8e6
@@ -150,8 +150,20 @@ fn slow_iterations(cpu: &str, program: &Path) -> Result<(), Wrong> {
         return Ok(());
     }
     assert!((named as f64) > 0.7 * expected, "{named} of {expected:.0}, {} hit", hit.len());
-    assert!(number(&result, "/explained/share") > 0.5, "{:#}", result["explained"]);
+    // The share of the variance that the hits make, by the program's own times.
+    let without: Vec<f64> = (0..own_ns.len())
+        .map(|at| if hit.contains(&at) { usual(at) } else { own_ns[at] })
+        .collect();
+    let share = 1.0 - variance(&without) / variance(&own_ns);
+    let explained = number(&result, "/explained/share");
+    assert!(explained > share - 0.15, "{share} by the program, {:#}", result["explained"]);
     Ok(())
+}
+
+/// Returns their variance times their number.
+fn variance(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
 }
 
 /// Returns what the hypervisor took from all CPUs by its own account, in steps of 10 ms.

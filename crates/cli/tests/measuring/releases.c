@@ -1,6 +1,8 @@
 /* Threads that sleep on timers and print how late they were: releases.
- *   releases run                    prints for each release: name, programmed time in ns, the time after it, the counter after it
- *   releases hog PRIORITY FILE      spins now and then for three seconds, and writes the counter before and after each spin
+ *   releases run                    prints for each release: name, programmed time in ns, the time after it, the counter before and after
+ *                                   that time was read
+ *   releases hog PRIORITY FILE      spins now and then for three seconds; writes for each piece of a spin that nothing interrupts:
+ *                                   the number of the spin, and the counter before and after it
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -17,7 +19,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-enum { MS = 1000000, SPINS = 150 };
+enum { MS = 1000000, SPINS = 150, PIECES = 50, GAP = 5000 };
 
 static uint64_t now(void)
 {
@@ -42,7 +44,7 @@ struct series {
 	const char *name;
 	uint64_t period;
 	int priority, number;
-	uint64_t (*log)[3];
+	uint64_t (*log)[4];
 };
 
 static void *sleeps(void *argument)
@@ -67,11 +69,14 @@ static void *sleeps(void *argument)
 		} else {
 			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 		}
-		uint64_t counter = __rdtsc(), at = now();
+		uint64_t before = __rdtsc(), at = now(), after = __rdtsc();
 		series->log[turn][0] = next;
 		series->log[turn][1] = at;
-		series->log[turn][2] = counter;
-		while (next <= at)
+		series->log[turn][2] = before;
+		series->log[turn][3] = after;
+		if (!strcmp(series->name, "timerfd"))
+			next += passed * series->period;
+		while (next <= at && strcmp(series->name, "timerfd"))
 			next += series->period;
 	}
 	return NULL;
@@ -96,28 +101,37 @@ static int run(void)
 		pthread_join(threads[i], NULL);
 	for (int i = 0; i < 4; i++)
 		for (int turn = 0; turn < all[i].number; turn++)
-			printf("%s %lu %lu %lu\n", all[i].name, all[i].log[turn][0], all[i].log[turn][1],
-			       all[i].log[turn][2]);
+			printf("%s %lu %lu %lu %lu\n", all[i].name, all[i].log[turn][0], all[i].log[turn][1],
+			       all[i].log[turn][2], all[i].log[turn][3]);
 	return 0;
 }
 
 static int hog(int priority, const char *file)
 {
-	uint64_t spins[SPINS][2];
+	static uint64_t pieces[SPINS * PIECES][3];
+	int number = 0;
 	prctl(PR_SET_NAME, "hog");
 	real_time(priority);
 	for (int turn = 0; turn < SPINS; turn++) {
 		struct timespec pause = spec(20 * MS + turn * 7919 % MS);
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-		uint64_t end = now() + 400000;
-		spins[turn][0] = __rdtsc();
-		while (now() < end)
-			;
-		spins[turn][1] = __rdtsc();
+		uint64_t end = now() + 400000, last = __rdtsc(), from = last, counter;
+		for (int over = 0; !over; last = counter) {
+			over = now() >= end;
+			counter = __rdtsc();
+			if (!over && counter - last <= GAP)
+				continue;
+			if (number == SPINS * PIECES)
+				exit(1);
+			pieces[number][0] = turn;
+			pieces[number][1] = from;
+			pieces[number++][2] = last;
+			from = counter;
+		}
 	}
 	FILE *out = fopen(file, "w");
-	for (int turn = 0; out && turn < SPINS; turn++)
-		fprintf(out, "%lu %lu\n", spins[turn][0], spins[turn][1]);
+	for (int i = 0; out && i < number; i++)
+		fprintf(out, "%lu %lu %lu\n", pieces[i][0], pieces[i][1], pieces[i][2]);
 	return !out || fclose(out);
 }
 

@@ -14,11 +14,12 @@ use std::process::Command;
 /// A program whose threads sleep on timers, and measure how late they were.
 const PROGRAM: &str = include_str!("releases.c");
 
-/// Most by which both may differ, in µs, beside the return to the program.
-const APART_US: f64 = 2.0;
+/// Most by which both may differ, in µs.
+const APART_US: f64 = 1.5;
 
-/// A thread, the time for which it had set its timer and the time after it, in ns, and the counter then.
-type Measured = (String, [u64; 3]);
+/// A thread, the time for which it had set its timer and the time after it, in ns, and the counter before and after that time was
+/// read.
+type Measured = (String, [u64; 4]);
 
 /// Releases of one thread in the order in which they ended.
 struct Recorded {
@@ -39,34 +40,46 @@ impl Recorded {
         Self { releases, us: Box::new(move |ticks| clock.seconds(ticks) * 1e6) }
     }
 
-    /// Returns by how much each latency differs from the program's own, less the time from the end of the release to the
-    /// reading of the program; only where the switch was reported.
-    fn apart(&self, measured: &[[u64; 3]]) -> Vec<f64> {
-        let apart = measured.iter().filter_map(|&[due_ns, at_ns, counter]| {
-            let after = self.releases.partition_point(|row| row.end_ticks <= counter);
-            let row = &self.releases[after.checked_sub(1)?];
-            let [own, back] =
-                [row.end_ticks - row.due_ticks, counter - row.end_ticks].map(&self.us);
+    /// Returns by how much the program's own latencies lie outside the times from when its timers were to expire to the counters
+    /// around its reading of the time; only where the switch was reported.
+    fn apart(&self, measured: &[[u64; 4]]) -> Vec<f64> {
+        let apart = measured.iter().filter_map(|&[due_ns, at_ns, before, after]| {
+            let next = self.releases.partition_point(|row| row.end_ticks <= before);
+            let row = &self.releases[next.checked_sub(1)?];
+            let [least, most] = [before, after].map(|counter| (self.us)(counter - row.due_ticks));
             let theirs = (at_ns - due_ns) as f64 / 1e3;
-            (row.unseen_ticks == 0).then_some((theirs - back - own).abs())
+            let apart = (least - theirs).max(theirs - most).max(0.0);
+            (row.unseen_ticks == 0).then_some(apart)
         });
         apart.collect()
     }
 
-    /// Returns how many releases the spins delayed for more than 100 µs and most of their time, how many of them name the hog, and how many name it
-    /// that met less than 20 µs of them.
-    fn blame(&self, spins: &[[u64; 2]]) -> [usize; 3] {
-        let met = |row: &Release| {
-            let part = |[from, to]: &[u64; 2]| {
-                row.end_ticks.min(*to).saturating_sub(row.due_ticks.max(*from))
-            };
-            (self.us)(spins.iter().map(part).sum())
+    /// Returns how many releases the hog delayed for more than 100 µs and most of their time, how many of them name it, and how
+    /// many name it that met less than 20 µs of its spins, interruptions included.
+    fn blame(&self, pieces: &[[u64; 3]]) -> [usize; 3] {
+        let part = |row: &Release, from: u64, to: u64| {
+            row.end_ticks.min(to).saturating_sub(row.due_ticks.max(from))
         };
-        let names = |row: &Release| &*row.source == sources::THREAD.id && &*row.name == "hog";
+        let met = |row: &Release| {
+            (self.us)(pieces.iter().map(|&[_, from, to]| part(row, from, to)).sum())
+        };
+        let met_whole = |row: &Release| {
+            let spins = pieces.chunk_by(|one, next| one[0] == next[0]);
+            (self.us)(spins.map(|spin| part(row, spin[0][1], spin[spin.len() - 1][2])).sum())
+        };
+        // Where its interrupt was late, it names whom that let go on.
+        let names = |row: &Release| {
+            let source = &*row.source;
+            source == sources::THREAD.id && &*row.name == "hog"
+                || source == sources::LATE_TIMER.id && &*row.name == "after hog"
+        };
         let most = |row: &Release| 2.0 * met(row) > (self.us)(row.end_ticks - row.due_ticks);
         let hit = self.releases.iter().filter(|row| met(row) > 100.0 && most(row));
         let right = hit.clone().filter(|row| names(row)).count();
-        let elsewhere = self.releases.iter().filter(|row| met(row) < 20.0 && names(row));
+        let elsewhere = self.releases.iter().filter(|row| met_whole(row) < 20.0 && names(row));
+        for row in hit.clone().filter(|row| !names(row)) {
+            println!("the hog took {} µs of {row:?}", met(row));
+        }
         [hit.count(), right, elsewhere.count()]
     }
 }
@@ -118,7 +131,7 @@ fn the_first_late_release_ends_the_recording() {
     wait(hog);
     let own: Vec<Measured> = done.out.lines().map(measured).collect();
     // The program sees itself run a little later than the events do: what is near the limit may or may not meet it.
-    let late = own.iter().filter(|(_, [due, at, _])| at - due > 15_300_000);
+    let late = own.iter().filter(|(_, [due, at, ..])| at - due > 15_300_000);
     if late.clone().next().is_none() {
         return note::skipped("the host let nothing spin for long enough");
     }
@@ -126,14 +139,14 @@ fn the_first_late_release_ends_the_recording() {
     let recording = Recording::open(&record).expect("a recording");
     let met = recording.run().stop_on.as_ref().and_then(|stop| stop.met).expect("it was met");
     let us = |ticks: u64| recording.run().clock.seconds(ticks) * 1e6;
-    let nearest = own.iter().min_by_key(|(_, [.., counter])| counter.abs_diff(met.end_ticks));
-    let (name, [due_ns, at_ns, counter]) = nearest.expect("releases");
+    let nearest = own.iter().min_by_key(|(_, [_, _, counter, _])| counter.abs_diff(met.end_ticks));
+    let (name, [due_ns, at_ns, counter, _]) = nearest.expect("releases");
     let back_us = us(counter.abs_diff(met.end_ticks));
     let apart_us = (us(met.end_ticks - met.start_ticks) - (at_ns - due_ns) as f64 / 1e3).abs();
     assert!(back_us < 300.0 && apart_us < 300.0, "{met:?}: {name} was {} ns late", at_ns - due_ns);
     // Several threads may be as late; the first of them to execute ended it.
     let mut before =
-        late.filter(|(_, [.., counter])| us(met.end_ticks.saturating_sub(*counter)) > 300.0);
+        late.filter(|(_, [_, _, counter, _])| us(met.end_ticks.saturating_sub(*counter)) > 300.0);
     assert!(before.next().is_none(), "{met:?}: others were late before");
     assert!(recording.run().stop_on.as_ref().is_some_and(|stop| stop.kept.is_some()));
     assert!(own.len() > 1_000, "it went on: {}", own.len());
@@ -155,7 +168,7 @@ fn latencies_are_those_of_the_program_and_the_hog_is_named() {
     assert!(matches!(done.code, Some(0 | 3)), "{done:?}");
     let own: Vec<Measured> = done.out.lines().map(measured).collect();
     let spins = std::fs::read_to_string(&spun).expect("the hog's file");
-    let spins: Vec<[u64; 2]> = spins.lines().map(numbers).collect();
+    let pieces: Vec<[u64; 3]> = spins.lines().map(numbers).collect();
     let shown = shown(&record);
     let (mut hit, mut right) = (0, 0);
     for (name, period_ns) in
@@ -163,7 +176,7 @@ fn latencies_are_those_of_the_program_and_the_hog_is_named() {
     {
         let recorded = Recorded::open(&record, name);
         let of_thread = own.iter().filter(|(thread, _)| thread == name);
-        let own: Vec<[u64; 3]> = of_thread.map(|(_, times)| *times).collect();
+        let own: Vec<[u64; 4]> = of_thread.map(|(_, times)| *times).collect();
         let (number, counted) = (own.len(), recorded.releases.len());
         assert!(100 * counted >= 99 * number && counted <= number, "{name}: {counted} of {number}");
         let row = shown.iter().find(|row| row.name == name).expect("a row");
@@ -173,9 +186,10 @@ fn latencies_are_those_of_the_program_and_the_hog_is_named() {
         // The program computes the end of a timeout before the kernel does, and each begins when the one before was over.
         let periodic = name != "poll";
         assert!(!periodic || (found / period_ns - 1.0).abs() < 0.001, "{name}: {found} ns");
-        let [hits, rights, elsewhere] = recorded.blame(&spins);
+        let [hits, rights, elsewhere] = recorded.blame(&pieces);
         println!("{name}: {hits} delayed by the hog, {rights} name it, {elsewhere} others do");
-        assert_eq!(elsewhere, 0, "{name}");
+        // Before its first reading and after its last one, the hog may be held up too.
+        assert!(elsewhere <= 2, "{name}");
         (hit, right) = (hit + hits, right + rights);
     }
     if hit < 10 {
