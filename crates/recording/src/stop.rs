@@ -42,6 +42,13 @@ pub const WAKE_UP: &str = "wake-up";
 
 /// How it is written that nothing ends a run before its time.
 const END: &str = "end";
+/// The conditions on how long something takes, as they are written.
+const LASTING: [(&str, fn(u64) -> StopCondition); 4] = [
+    ("detour", StopCondition::Longer),
+    ("wait", StopCondition::Wait),
+    ("release", StopCondition::Release),
+    (WAKEUP, StopCondition::Wakeup),
+];
 /// How a condition is written.
 const EXAMPLE: &str = "write for example 'detour>100us' or 'detours>=100000', for a program also 'wait>1ms', 'release>1ms' or 'lost>5%', for wake-ups 'wakeup>100us'";
 
@@ -65,11 +72,11 @@ impl FromStr for StopCondition {
             None => (than.trim(), false),
         };
         let ns = |text| duration(text).map(|t| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX));
-        match what.trim() {
-            "detour" => Ok(Self::Longer(ns(than)?)),
-            "wait" => Ok(Self::Wait(ns(than)?)),
-            "release" => Ok(Self::Release(ns(than)?)),
-            WAKEUP => Ok(Self::Wakeup(ns(than)?)),
+        let what = what.trim();
+        if let Some((_, lasting)) = LASTING.iter().find(|(word, _)| *word == what) {
+            return Ok(lasting(ns(than)?));
+        }
+        match what {
             "detours" => {
                 let number: u64 = than.parse().map_err(|_| wrong())?;
                 let count = if or_equal { number } else { number.saturating_add(1) };
@@ -84,10 +91,10 @@ impl FromStr for StopCondition {
 impl Display for StopCondition {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Longer(ns) => write!(f, "detour>{}", typed(*ns)),
-            Self::Wait(ns) => write!(f, "wait>{}", typed(*ns)),
-            Self::Wakeup(ns) => write!(f, "wakeup>{}", typed(*ns)),
-            Self::Release(ns) => write!(f, "release>{}", typed(*ns)),
+            Self::Longer(ns) | Self::Wait(ns) | Self::Wakeup(ns) | Self::Release(ns) => {
+                let row = LASTING.iter().find(|(_, lasting)| lasting(*ns) == *self);
+                write!(f, "{}>{}", row.map_or("", |(word, _)| word), typed(*ns))
+            }
             Self::Count(count) => write!(f, "detours>={count}"),
             Self::Lost(ppm) => write!(f, "lost>{}%", f64::from(*ppm) / 1e4),
             Self::End => f.write_str(END),
@@ -102,7 +109,7 @@ impl StopCondition {
         match self {
             Self::Wakeup(_) => WAKE_UP,
             Self::Release(_) => RELEASE,
-            Self::Longer(_) | Self::Count(_) | Self::Lost(_) | Self::Wait(_) | Self::End => DETOUR,
+            _ => DETOUR,
         }
     }
 }

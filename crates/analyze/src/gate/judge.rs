@@ -428,6 +428,8 @@ mod tests {
         assert_eq!(outcome("max-rate 1/s", &counts, true), Err(Doubt::Latencies));
         assert_eq!(outcome("max-detour 6us", &counts, true), Ok(Outcome::Pass));
         assert_eq!(outcome("max-rate >4us=1/s", &counts, true), Ok(Outcome::Fail));
+        assert_eq!(outcome("max-wakeup 6us", &counts, true), Ok(Outcome::Pass));
+        assert_eq!(outcome("max-wakeup 6us", &counts, false), Err(Doubt::NoWakeups));
     }
 
     #[test]

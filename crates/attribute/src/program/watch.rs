@@ -22,7 +22,7 @@ const LONGEST: u64 = 10;
 /// What the tool itself takes from the program ends nothing.
 pub struct Watch {
     condition: StopCondition,
-    /// A longer detour or wait ends the recording.
+    /// A longer detour or wait, or a later release ends the recording.
     longer_ticks: u64,
     /// The CPUs that count; empty if all do.
     counted_cpus: Vec<u32>,
@@ -31,8 +31,6 @@ pub struct Watch {
     waiting: Vec<KernelEvent>,
     /// What timers wake, if a late release ends the recording.
     timed: Option<(Releases<'static>, Contexts)>,
-    /// A later release ends the recording.
-    later_ticks: u64,
     tool: ToolTime,
     /// Number of detours so far.
     detours: u64,
@@ -80,15 +78,9 @@ impl Watch {
     pub fn new(condition: StopCondition, run: &Run) -> Option<Self> {
         let program = run.program.as_ref()?;
         let longer_ticks = match condition {
-            StopCondition::Longer(ns) | StopCondition::Wait(ns) => run.clock.ticks(ns),
-            StopCondition::Count(_)
-            | StopCondition::Lost(_)
-            | StopCondition::Wakeup(_)
-            | StopCondition::Release(_)
-            | StopCondition::End => u64::MAX,
-        };
-        let later_ticks = match condition {
-            StopCondition::Release(ns) => run.clock.ticks(ns),
+            StopCondition::Longer(ns) | StopCondition::Wait(ns) | StopCondition::Release(ns) => {
+                run.clock.ticks(ns)
+            }
             _ => u64::MAX,
         };
         let timed = matches!(condition, StopCondition::Release(_))
@@ -103,7 +95,6 @@ impl Watch {
             lost_time: if waits || timed.is_some() { lost_time.by_thread() } else { lost_time },
             waiting: Vec::new(),
             timed,
-            later_ticks,
             tool: ToolTime { threads, since: BTreeMap::new(), ran: BTreeMap::new() },
             detours: 0,
             seconds: Seconds {
@@ -142,14 +133,7 @@ impl Watch {
             StopCondition::Lost(_) => {
                 Some(self.seconds.start_of(self.seconds.now.saturating_sub(1)))
             }
-            StopCondition::Longer(_)
-            | StopCondition::Count(_)
-            | StopCondition::Wait(_)
-            | StopCondition::Wakeup(_)
-            | StopCondition::Release(_)
-            | StopCondition::End => {
-                self.lost_time.going_on_since(now_ticks.saturating_sub(longest_ticks))
-            }
+            _ => self.lost_time.going_on_since(now_ticks.saturating_sub(longest_ticks)),
         };
         since.unwrap_or(now_ticks)
     }
@@ -259,11 +243,7 @@ impl Watch {
                 }
             }
             StopCondition::Lost(ppm) => self.met = self.seconds.lossy(ppm, &held, &self.tool),
-            StopCondition::Count(_)
-            | StopCondition::Wait(_)
-            | StopCondition::Wakeup(_)
-            | StopCondition::Release(_)
-            | StopCondition::End => {}
+            _ => {}
         }
     }
 
@@ -279,7 +259,7 @@ impl Watch {
         let (cpu, start_ticks, end_ticks) = (release.cpu, release.due_ticks, release.end_ticks);
         let late_ticks = end_ticks.saturating_sub(start_ticks);
         let tool_ticks = self.tool.within(&Detour { cpu, start_ticks, end_ticks });
-        let is_late = late_ticks.saturating_sub(tool_ticks) > self.later_ticks;
+        let is_late = late_ticks.saturating_sub(tool_ticks) > self.longer_ticks;
         if is_late && self.met.is_none() && self.counts(cpu) {
             let thread = Some(tid);
             self.met = Some(StoppedBy { cpu, start_ticks, end_ticks, second: None, thread });
@@ -292,6 +272,9 @@ impl Watch {
         let Some(threads) = self.lost_time.by_number().1 else { return };
         threads.take_ended();
         let waits = threads.take_waits();
+        if !matches!(self.condition, StopCondition::Wait(_)) {
+            return;
+        }
         let longer = waits.iter().filter(|wait| {
             let Wait { cpu, start: start_ticks, end: end_ticks, .. } = **wait;
             let of_others = end_ticks.saturating_sub(start_ticks).saturating_sub(wait.own_ticks);

@@ -46,11 +46,7 @@ impl StopWatch {
     ) -> Self {
         let longer_ticks = match condition {
             StopCondition::Longer(ns) | StopCondition::Wakeup(ns) => clock.ticks(ns),
-            StopCondition::Count(_)
-            | StopCondition::Lost(_)
-            | StopCondition::Wait(_)
-            | StopCondition::Release(_)
-            | StopCondition::End => u64::MAX,
+            _ => u64::MAX,
         };
         let switch_ticks = clock.ticks_of(SWITCHES);
         Self {
@@ -85,12 +81,7 @@ impl StopWatch {
                     self.meet(detour);
                 }
                 StopCondition::Longer(_) => self.suspect(detour),
-                StopCondition::Count(_)
-                | StopCondition::Lost(_)
-                | StopCondition::Wait(_)
-                | StopCondition::Wakeup(_)
-                | StopCondition::Release(_)
-                | StopCondition::End => {}
+                _ => {}
             }
         }
     }

@@ -29,7 +29,7 @@ pub(super) struct RecordedCpu {
 }
 
 /// Result of the first pass over them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Found {
     pub lost_ns: u64,
     pub count: u64,
@@ -40,15 +40,6 @@ pub(super) struct Found {
     /// Time of each source, if the recording is attributed.
     pub taken: BTreeMap<SourceName, SourceTotals>,
 }
-
-impl PartialEq for RecordedCpu {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.recording, &other.recording)
-            && (self.cpu, self.window) == (other.cpu, other.window)
-    }
-}
-
-impl Eq for RecordedCpu {}
 
 impl RecordedCpu {
     /// Makes the first pass over the detours of a CPU, and over their activities if it is `attributed`.

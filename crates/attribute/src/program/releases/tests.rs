@@ -50,6 +50,11 @@ fn expiry(us: u64, cpu: u32, on: i32, wakes: i32) -> Vec<KernelEvent> {
 }
 
 fn play(events: &[KernelEvent], start_us: u64, losses: &[Loss]) -> Vec<Release> {
+    played(events, start_us, losses).0
+}
+
+/// Returns the releases, and how many are left out.
+fn played(events: &[KernelEvent], start_us: u64, losses: &[Loss]) -> (Vec<Release>, u64) {
     let program = Program { threads: vec![A, B], ..Program::default() };
     let mut run = builders::run("record", builders::clock(1_000_000_000), vec![]);
     run.program = Some(program.clone());
@@ -69,7 +74,7 @@ fn play(events: &[KernelEvent], start_us: u64, losses: &[Loss]) -> Vec<Release> 
         found.extend(releases.event(event, &members, number, &contexts).map(|(_, row)| row));
     }
     found.extend(releases.finish(END_US * US));
-    found
+    (found, releases.left_out())
 }
 
 /// CPU, due, armed, expired, woken, end, unseen; in µs.
@@ -239,6 +244,22 @@ fn nothing_is_said_where_events_were_lost_or_before_the_start() {
         ("lost until after the waking", 0, vec![loss(5, 110, 1)], 0),
     ] {
         assert_eq!(play(&events, start, &losses).len(), expected, "case: {name}");
+    }
+}
+
+/// Nothing is known of the time of day before the timer of this clock expires, so it may have been set meanwhile.
+#[test]
+fn what_is_left_out_counts_from_the_start_of_the_recording() {
+    const DAY: u64 = 1_700_000_000_000_000_000;
+    let mut events = vec![event(10, 0, EventKind::HrtimerStart, A, [7, 0, DAY + 100 * US])];
+    events.extend([switch(12, 0, A, SLEEPS, IDLE)]);
+    let mut fires = expiry(105, 0, IDLE, A);
+    fires[1].args[2] = DAY + 106 * US;
+    events.extend(fires);
+    events.push(switch(120, 0, IDLE, 0, A));
+    for (start_us, expected) in [(0, 1), (106, 1), (107, 0)] {
+        let (found, left_out) = played(&events, start_us, &[]);
+        assert_eq!((found.len(), left_out), (0, expected), "from {start_us} µs on");
     }
 }
 
