@@ -89,8 +89,9 @@ impl LengthsBuilder {
         if count == 0 {
             return None;
         }
-        let [p50, p99] = self.quantiles([0.5, 0.99], |_| 1.0);
-        let [p50_by_time, p99_by_time] = self.quantiles([0.5, 0.99], |ticks| ticks as f64);
+        let cells: Vec<(u64, u64)> = self.cells().collect(); // a histogram takes long to go through
+        let [p50, p99] = self.quantiles(&cells, [0.5, 0.99], |_| 1.0);
+        let [p50_by_time, p99_by_time] = self.quantiles(&cells, [0.5, 0.99], |ticks| ticks as f64);
         Some(Lengths {
             min_ns: ns(self.min_ticks),
             mean_ns: sum_ns / count as f64,
@@ -132,9 +133,15 @@ impl LengthsBuilder {
     }
 
     /// Returns for each of `shares` (ascending) the smallest duration in ticks up to which that share of the total
-    /// weight lies; each duration weighs `weight` of its length.
-    fn quantiles<const N: usize>(&self, shares: [f64; N], weight: impl Fn(u64) -> f64) -> [u64; N] {
-        let cells = || self.cells().map(|(ticks, count)| (ticks, weight(ticks) * count as f64));
+    /// weight of the `cells` lies; each duration weighs `weight` of its length.
+    fn quantiles<const N: usize>(
+        &self,
+        cells: &[(u64, u64)],
+        shares: [f64; N],
+        weight: impl Fn(u64) -> f64,
+    ) -> [u64; N] {
+        let cells =
+            || cells.iter().map(|&(ticks, count)| (ticks, weight(ticks) * count as f64));
         let whole: f64 = cells().map(|(_, weight)| weight).sum();
         let mut found = [self.max_ticks; N];
         let (mut below, mut next) = (0.0, 0);
