@@ -140,8 +140,7 @@ impl LengthsBuilder {
         shares: [f64; N],
         weight: impl Fn(u64) -> f64,
     ) -> [u64; N] {
-        let cells =
-            || cells.iter().map(|&(ticks, count)| (ticks, weight(ticks) * count as f64));
+        let cells = || cells.iter().map(|&(ticks, count)| (ticks, weight(ticks) * count as f64));
         let whole: f64 = cells().map(|(_, weight)| weight).sum();
         let mut found = [self.max_ticks; N];
         let (mut below, mut next) = (0.0, 0);

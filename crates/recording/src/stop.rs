@@ -42,8 +42,10 @@ pub const WAKE_UP: &str = "wake-up";
 
 /// How it is written that nothing ends a run before its time.
 const END: &str = "end";
+/// Returns a condition on how long something takes, in ns.
+type Lasting = fn(u64) -> StopCondition;
 /// The conditions on how long something takes, as they are written.
-const LASTING: [(&str, fn(u64) -> StopCondition); 4] = [
+const LASTING: [(&str, Lasting); 4] = [
     ("detour", StopCondition::Longer),
     ("wait", StopCondition::Wait),
     ("release", StopCondition::Release),
