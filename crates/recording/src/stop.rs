@@ -42,7 +42,7 @@ pub const WAKE_UP: &str = "wake-up";
 
 /// How it is written that nothing ends a run before its time.
 const END: &str = "end";
-/// Returns a condition on how long something takes, in ns.
+/// Makes a condition on how long something takes, in ns.
 type Lasting = fn(u64) -> StopCondition;
 /// The conditions on how long something takes, as they are written.
 const LASTING: [(&str, Lasting); 4] = [

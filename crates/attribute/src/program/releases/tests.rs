@@ -251,8 +251,8 @@ fn nothing_is_said_where_events_were_lost_or_before_the_start() {
 #[test]
 fn what_is_left_out_counts_from_the_start_of_the_recording() {
     const DAY: u64 = 1_700_000_000_000_000_000;
-    let mut events = vec![event(10, 0, EventKind::HrtimerStart, A, [7, 0, DAY + 100 * US])];
-    events.extend([switch(12, 0, A, SLEEPS, IDLE)]);
+    let armed = event(10, 0, EventKind::HrtimerStart, A, [7, 0, DAY + 100 * US]);
+    let mut events = vec![armed, switch(12, 0, A, SLEEPS, IDLE)];
     let mut fires = expiry(105, 0, IDLE, A);
     fires[1].args[2] = DAY + 106 * US;
     events.extend(fires);

@@ -18,11 +18,11 @@ const SLEWED: u64 = 1_000;
 const CLOCKS: usize = 4;
 /// Number of functions of timers that run on a CPU at once, at most.
 const NESTED: usize = 8;
-/// Number of readings of a clock on a CPU from which it is known how far the clock is ahead of the counter, and how old they
-/// may be, in ns: then a clock that is slewed by 500 parts per million has gone another 25 us.
+/// Number of readings of the clocks of a CPU that are remembered, and how old they may be, in ns: a clock that is slowed by 500
+/// parts per million, as `adjtime` does, is 25 µs behind after that time.
 const READINGS: usize = 8;
 const RECENT_NS: u64 = 50_000_000;
-/// What two readings of one clock differ by, in ns, at most.
+/// How far one clock is ahead of the counter differs by less than this, in ns, between two readings.
 const SAME_CLOCK_NS: u64 = 1_000_000;
 
 /// A timer that expires, of which it is known when it was set.
@@ -288,6 +288,38 @@ mod tests {
             assert_eq!(timers.expiring(0, 7).map(|it| it.due), Some(at - 100));
         }
         assert_eq!(timers.cpus[&0].expiring.len(), NESTED);
+    }
+
+    /// The clock is 7,000 ns ahead of the counter, and each reading later than it by so many ns; that of the last one is found from
+    /// those before it.
+    #[test]
+    fn a_late_reading_is_found_by_the_recent_ones_of_its_clock() {
+        let late = |readings: &[(u64, i64)]| {
+            let mut on_cpu = OnCpu::default();
+            let each = readings.iter().map(|&(at, late_ns)| {
+                on_cpu.late_ns(7_000 - late_ns, at, at.saturating_sub(RECENT_NS))
+            });
+            each.last()
+        };
+        let many = [vec![(0, 100)], vec![(1, 400); READINGS]].concat();
+        for (name, readings, expected) in [
+            ("the first one", &[(0, 900)][..], 0),
+            ("one before it was earlier", &[(0, 100), (1, 900)], 800),
+            ("one before it was later", &[(0, 900), (1, 100)], 0),
+            ("of some, the earliest counts", &[(0, 300), (1, 200), (2, 900), (3, 900)], 700),
+            ("as old as may be", &[(0, 100), (RECENT_NS, 900)], 800),
+            ("too old", &[(0, 100), (RECENT_NS + 1, 900)], 0),
+            ("too many since", &many, 0),
+            ("one of them more is remembered", &many[..READINGS], 300),
+            ("another clock", &[(0, 100), (1, 100 + SAME_CLOCK_NS as i64)], 0),
+            (
+                "nearly another clock",
+                &[(0, 100), (1, 99 + SAME_CLOCK_NS as i64)],
+                SAME_CLOCK_NS - 1,
+            ),
+        ] {
+            assert_eq!(late(readings), Some(expected), "case: {name}");
+        }
     }
 
     #[test]
