@@ -22,6 +22,13 @@ impl LostTime {
     pub(crate) fn new(run: &Run, loops: &Loops) -> Self {
         Self { cpus: vec![], curve: Curve::new(loops.threshold_ticks(), &run.clock) }
     }
+
+    /// Returns the lengths of the detours of all CPUs.
+    pub(crate) fn lengths(&self) -> LengthsBuilder {
+        let mut lengths = LengthsBuilder::default();
+        self.cpus.iter().for_each(|cpu| lengths.merge(&cpu.lengths));
+        lengths
+    }
 }
 
 impl Fold for LostTime {

@@ -52,7 +52,7 @@ pub(crate) fn read_once(
     folds: &mut [&mut dyn Fold],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Strays, Problem> {
-    let run = recording.run();
+    let (run, _opened) = (recording.run(), recording.keep_open());
     let expected = run.cpus.iter().map(|cpu| cpu.detours).fold(0, u64::saturating_add);
     let (mut strays, mut split, mut before) = (Strays::default(), Split::default(), 0);
     for (cpu, stints) in loops.by_cpu(run) {

@@ -116,10 +116,13 @@ pub struct TotalNoise {
 }
 
 impl TotalNoise {
-    /// Combines these CPUs; `cpus` and `detours` have the same order.
-    pub(crate) fn new(cpus: &[CpuNoise], detours: &[DetoursBuilder], clock: &Clock) -> Self {
-        let mut lengths = LengthsBuilder::default();
-        detours.iter().for_each(|cpu| lengths.merge(&cpu.lengths));
+    /// Combines these CPUs; `cpus` and `detours` have the same order, and `lengths` are those of all of them.
+    pub(crate) fn new(
+        cpus: &[CpuNoise],
+        detours: &[DetoursBuilder],
+        lengths: &LengthsBuilder,
+        clock: &Clock,
+    ) -> Self {
         let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
         let lost: Vec<&[u64]> = detours.iter().map(DetoursBuilder::lost_by_part).collect();
         let part_ticks = detours.first().map_or(1, DetoursBuilder::part_ticks);

@@ -179,7 +179,7 @@ impl<'a> SummaryBuilder<'a> {
             None => None,
         };
         let cpu_numbers: Vec<u32> = run.cpus.iter().map(|cpu| cpu.cpu).collect();
-        let mut total = TotalNoise::new(&cpus, detours, clock);
+        let mut total = TotalNoise::new(&cpus, detours, &self.lost.lengths(), clock);
         let mut curve = curve.points(wall, dropped(run), clock);
         if let Some(rates) = program::Rates::in_run(run) {
             rates.count_by_wall_time(&mut cpus, &mut total, &mut curve);

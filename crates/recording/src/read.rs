@@ -2,6 +2,7 @@
 
 use crate::columns::{Decoder, cpu_of};
 use crate::guard::guarded;
+use crate::opened::Part;
 use crate::part_file::PartFile;
 use crate::problem::Problem;
 use crate::recorder::in_order;
@@ -9,7 +10,7 @@ use crate::recording::Recording;
 use crate::row::{CpuRow, Row};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::ParquetMetaDataReader;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::marker::PhantomData;
@@ -36,9 +37,7 @@ type Reached = HashMap<(Option<u32>, u32), u64>;
 const MOST_STRANDS: usize = 1 << 20;
 
 struct OpenPart {
-    path: PathBuf,
-    file: Arc<PartFile>,
-    metadata: ParquetMetaData,
+    part: Arc<Part>,
     next_group: usize,
 }
 
@@ -79,39 +78,53 @@ impl<'a, R: Row> Rows<'a, R> {
 
     fn next_rows(&mut self) -> Result<Option<Vec<R>>, Problem> {
         loop {
-            let Some(part) = &mut self.open else {
+            let Some(open) = &mut self.open else {
                 match self.next_part()? {
-                    Some(part) => self.open = Some(part),
+                    Some(part) => self.open = Some(OpenPart { part, next_group: 0 }),
                     None => return Ok(None),
                 }
                 continue;
             };
-            match guarded(|| part.next_group::<R>(self.cpu)).flatten() {
+            match guarded(|| open.next_group::<R>(self.cpu)).flatten() {
                 Ok(None) => self.open = None,
                 Ok(Some(rows)) => {
                     let checked = check(&rows, &mut self.reached);
-                    checked.map_err(|why| Problem::damaged(&part.path, why))?;
+                    checked.map_err(|why| Problem::damaged(&open.part.path, why))?;
                     if !rows.is_empty() {
                         return Ok(Some(rows));
                     }
                 }
-                Err(why) => return Err(Problem::damaged(&part.path, why)),
+                Err(why) => return Err(Problem::damaged(&open.part.path, why)),
             }
         }
     }
 
-    /// Opens the next part after verifying its checksum.
-    fn next_part(&mut self) -> Result<Option<OpenPart>, Problem> {
+    /// Opens the next part, or takes it from a reader that did.
+    fn next_part(&mut self) -> Result<Option<Arc<Part>>, Problem> {
+        let table = R::TABLE.name;
         let parts = match &mut self.parts {
             Some(parts) => parts,
-            None => self.parts.insert(self.recording.parts(R::TABLE.name)?.into()),
+            None => self.parts.insert(self.recording.parts(table)?.into()),
         };
         let Some(path) = parts.pop_front() else { return Ok(None) };
+        let opened = self.recording.opened();
+        if let Some(part) = opened.as_ref().and_then(|opened| opened.part(table, &path)) {
+            return Ok(Some(part));
+        }
+        let part = Arc::new(self.recording.open_part(path)?);
+        opened.inspect(|opened| opened.keep(table, &part));
+        Ok(Some(part))
+    }
+}
+
+impl Recording {
+    /// Opens a part after verifying its checksum.
+    fn open_part(&self, path: PathBuf) -> Result<Part, Problem> {
         let failed = |source: std::io::Error| Problem::unreadable(&path, &source);
         if !path.is_file() {
             return Err(Problem::damaged(&path, "it is not a file"));
         }
-        self.recording.verify_file(&path)?;
+        self.verify_file(&path)?;
         let file = File::open(&path).map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
         let file = Arc::new(PartFile::new(file, bytes));
@@ -120,7 +133,7 @@ impl<'a, R: Row> Rows<'a, R> {
         let columns = metadata.row_groups().iter().flat_map(|group| group.columns());
         match columns.map(|column| column.compression()).find(|codec| !is_read(*codec)) {
             Some(codec) => Err(Problem::codec(&path, codec)),
-            None => Ok(Some(OpenPart { path, file, metadata, next_group: 0 })),
+            None => Ok(Part { path, file, metadata }),
         }
     }
 }
@@ -146,7 +159,7 @@ fn is_read(codec: Compression) -> bool {
 impl OpenPart {
     /// Returns the rows of the next row group that has some of `cpu`; `None` at the end of the part.
     fn next_group<R: Row>(&mut self, cpu: Option<u32>) -> Result<Option<Vec<R>>, String> {
-        let groups = self.metadata.row_groups();
+        let groups = self.part.metadata.row_groups();
         let has_other_cpu =
             |group: &_| cpu.is_some() && cpu_of(group).is_some_and(|c| Some(c) != cpu);
         while groups.get(self.next_group).is_some_and(has_other_cpu) {
@@ -157,7 +170,7 @@ impl OpenPart {
         }
         let group = &groups[self.next_group];
         self.next_group += 1;
-        let mut decoder = Decoder::new(&self.file, group)?;
+        let mut decoder = Decoder::new(&self.part.file, group)?;
         let mut rows = R::decode(&mut decoder)?;
         if cpu.is_some() {
             rows.retain(|row| row.cpu() == cpu);

@@ -5,6 +5,7 @@ use crate::bounded::{MOST_BYTES, read_file};
 use crate::checksums::{SUMS, Sum, Sums, sum_of, sum_of_file};
 use crate::durable;
 use crate::machine::MOST_CPUS;
+use crate::opened::Opened;
 use crate::part::part_name;
 use crate::problem::Problem;
 use crate::recorder::RUN;
@@ -15,8 +16,8 @@ use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 
 /// More bytes than a file of a recording has. A part is complete with the row group that reaches 64 MiB, and
 /// other programs may write a few of them as one. A file of holes can have any size, and reading it would take hours.
@@ -32,6 +33,8 @@ pub struct Recording {
     sums: Option<Sums>,
     /// Files that already matched their checksum.
     verified: Mutex<HashSet<PathBuf>>,
+    /// The parts that its readers share, while somebody keeps them open.
+    opened: Mutex<Weak<Opened>>,
 }
 
 impl Recording {
@@ -56,8 +59,8 @@ impl Recording {
             None => content,
         };
         let run = parse(dir, &file, &content)?;
-        let verified = Mutex::default();
-        let recording = Self { dir: dir.to_owned(), run, sums: sums?, verified };
+        let (verified, opened) = (Mutex::default(), Mutex::default());
+        let recording = Self { dir: dir.to_owned(), run, sums: sums?, verified, opened };
         recording.check_files()?;
         note_readers(dir);
         Ok(recording)
@@ -95,6 +98,25 @@ impl Recording {
         let others = [RUN, SUMS, ATTRIBUTION].map(|name| self.dir.join(name));
         let sizes = tables.chain(others).filter_map(|file| Some(fs::metadata(file).ok()?.len()));
         sizes.fold(0, u64::saturating_add)
+    }
+
+    /// Lets all readers of this recording share the parts that they open, for as long as the returned value is held.
+    ///
+    /// Opening a part parses where all of its row groups are, and a pass over all CPUs would do that once for every CPU.
+    /// Nothing is kept open longer, because a process may hold more recordings than it may have open files.
+    #[must_use]
+    pub fn keep_open(&self) -> Arc<Opened> {
+        let mut opened = self.opened.lock().expect("no holder panics");
+        opened.upgrade().unwrap_or_else(|| {
+            let new = Arc::default();
+            *opened = Arc::downgrade(&new);
+            new
+        })
+    }
+
+    /// Returns what keeps parts open now, if anything does.
+    pub(crate) fn opened(&self) -> Option<Arc<Opened>> {
+        self.opened.lock().expect("no holder panics").upgrade()
     }
 
     /// Compares all files with their checksums.

@@ -10,6 +10,7 @@ mod import_bare;
 mod import_counts;
 mod import_trace;
 mod joined;
+mod opened;
 mod redacted;
 mod round_trip;
 mod weather;

@@ -9,7 +9,7 @@ use crate::detours::{DetoursBuilder, LostTime};
 use crate::fold::{Fold, read_once};
 use crate::folded::folded;
 use crate::known::{Doubt, known_doubts};
-use crate::lengths::{Lengths, LengthsBuilder};
+use crate::lengths::Lengths;
 use crate::loops::{watched, windows};
 use crate::noise::{CpuNoise, TotalNoise};
 use crate::program::Rates;
@@ -115,21 +115,19 @@ impl HostSummary {
     /// A file is damaged, the activities do not belong to these detours, or the recording is one of whole samples,
     /// whose gaps were not watched.
     pub fn from_recording(recording: &Recording) -> Result<Self, Problem> {
-        let run = recording.run();
+        let (run, _opened) = (recording.run(), recording.keep_open());
         let loops = watched(recording)?;
         let (mut lost, mut sources) = (LostTime::new(run, &loops), SourcesBuilder::default());
         let folds: &mut [&mut dyn Fold] = &mut [&mut lost, &mut sources];
         let strays = read_once(recording, &loops, folds, &mut |_| {})?;
-        let detours = lost.cpus;
-        let mut lengths = LengthsBuilder::default();
-        detours.iter().for_each(|cpu| lengths.merge(&cpu.lengths));
+        let (lengths, detours) = (lost.lengths(), lost.cpus);
         let mut noise: Vec<CpuNoise> = run
             .cpus
             .iter()
             .zip(&detours)
             .map(|(cpu, sums)| CpuNoise::new(cpu, sums, &run.clock))
             .collect();
-        let mut total = TotalNoise::new(&noise, &detours, &run.clock);
+        let mut total = TotalNoise::new(&noise, &detours, &lengths, &run.clock);
         if let Some(rates) = Rates::in_run(run) {
             rates.count_by_wall_time(&mut noise, &mut total, &mut []);
         }
