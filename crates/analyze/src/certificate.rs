@@ -2,12 +2,14 @@
 //! smallest effect that as many runs on each side would show.
 
 mod effect;
+mod first;
 
 use crate::facts::Facts;
 use crate::samples::Measured;
 use crate::variance::{SourceShare, variance};
 use crate::{Summary, Variance};
 pub use effect::Effect;
+pub use first::SlowFirst;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -81,6 +83,9 @@ pub struct Certificate {
     pub held_back_ns: Option<u64>,
     /// The smallest effect that as many runs on each side would show; absent for fewer than five runs.
     pub effect: Option<Effect>,
+    /// A first run that took clearly longer than the others, which counts in `effect`; absent if it did not, and for fewer
+    /// than five runs.
+    pub slow_first: Option<SlowFirst>,
     /// How much longer the same work took after the runs than before them, on the CPU where it changed most: 0.01 is 1 %.
     pub drift: Option<f64>,
     /// Settings of the processor's frequency and their values.
@@ -201,6 +206,7 @@ impl Certificate {
             sources: found.map_or(vec![], |found| sources(&found, wanted_ns)),
             held_back_ns,
             effect,
+            slow_first: SlowFirst::from_runs(&wall),
             drift,
             frequency: evidence.frequency,
             not_visible: evidence.not_visible,

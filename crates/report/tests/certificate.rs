@@ -3,7 +3,7 @@
 use crate::made;
 use crate::schema::validate;
 use anechoic_analyze::certificate::{
-    Certificate, CertifiedRun, Check, Checked, Effect, Fitness, Limits, Source,
+    Certificate, CertifiedRun, Check, Checked, Effect, Fitness, Limits, SlowFirst, Source,
 };
 use anechoic_report::results::Found;
 use anechoic_report::results::certificate::CERTIFICATE;
@@ -41,6 +41,7 @@ fn unfit() -> Certificate {
         sources: vec![source("thread", "telemetryd", 0.021), source("", "", 0.004)],
         held_back_ns: Some(30_000_000),
         effect: Some(Effect { runs: 3, smallest: 0.031, at_best: 0.004 }),
+        slow_first: Some(SlowFirst { longer: 0.352, effect_without: Some(0.0121) }),
         drift: Some(-0.0123),
         frequency: vec![("cpufreq governor".into(), "performance".into())],
         not_visible: vec!["what the hypervisor took".into()],

@@ -1,6 +1,6 @@
 //! A certificate as Markdown, for the summary of a job.
 
-use super::{headline, lost, name, others, reason, smallest};
+use super::{headline, lost, name, others, reason, slow_first, smallest};
 use crate::results::gate::cell;
 use crate::units::share;
 use anechoic_analyze::certificate::{Certificate, Fitness};
@@ -22,6 +22,7 @@ pub fn certificate_markdown(found: &Certificate) -> String {
     let sources = found.sources.iter();
     rows.extend(sources.map(|source| (format!("by {}", name(source)), share(source.share))));
     rows.extend(found.effect.as_ref().map(|effect| ("smallest effect".into(), smallest(effect))));
+    rows.extend(found.slow_first.as_ref().map(|slow| ("first run".into(), slow_first(slow))));
     rows.push(("machine".into(), format!("{}, {}", found.run.host, found.run.model)));
     text.push_str("\n| | |\n| --- | --- |\n");
     for (what, value) in rows {

@@ -12,7 +12,7 @@ use crate::style::{Tone, View, clip, plain};
 use crate::table::Table;
 use crate::units::{counted, length, share, time};
 use anechoic_analyze::certificate::{
-    Certificate, CertifiedRun, Check, Checked, Effect, Fitness, Source,
+    Certificate, CertifiedRun, Check, Checked, Effect, Fitness, SlowFirst, Source,
 };
 use anechoic_analyze::variance::UNATTRIBUTED;
 
@@ -184,6 +184,18 @@ pub(super) fn smallest(effect: &Effect) -> String {
     )
 }
 
+/// States how slow the first run was, and that it counts.
+pub(super) fn slow_first(slow: &SlowFirst) -> String {
+    let without = slow
+        .effect_without
+        .map_or(String::new(), |effect| format!(", which is {} without it", share(effect)));
+    format!(
+        "took {} longer than the median of the others, and counts in the smallest effect{without}: run the command once before, \
+         if that is not what you compare",
+        share(slow.longer)
+    )
+}
+
 pub(super) fn name(source: &Source) -> String {
     match &*source.source {
         UNATTRIBUTED => "unknown sources".into(),
@@ -210,6 +222,8 @@ fn facts(found: &Certificate) -> Vec<Fact> {
         None => "known from five runs on: --repeat".into(),
     };
     facts.push(Fact::new("effect", Tone::Quiet, effect));
+    let slow = found.slow_first.as_ref();
+    facts.extend(slow.map(|slow| Fact::new("first run", Tone::Warning, slow_first(slow))));
     if found.drift.is_some() {
         facts.push(Fact::new("same work", Tone::Quiet, drift(found)));
     }
