@@ -107,7 +107,7 @@ pub fn find(id: &str) -> Option<&'static dyn AnyRow> {
     RESULTS.iter().copied().find(|row| row.id() == id)
 }
 
-/// Returns file name under `schema/` and text of each schema.
+/// Returns file name under `schema/` and text of each schema; none without the feature `schemas`.
 #[must_use]
 pub fn schemas() -> Vec<(String, String)> {
     let schema = |row: &&dyn AnyRow| Some((format!("{}.schema.json", row.id()), row.schema()?));

@@ -74,7 +74,7 @@ pub struct Row<T: 'static> {
 pub struct Print<T: 'static> {
     screen: fn(&T, &View<'_>) -> Screen,
     json: fn(&T, &mut dyn Write) -> io::Result<()>,
-    schema: fn() -> String,
+    schema: fn() -> Option<String>,
 }
 
 impl<T: Serialize + JsonSchema> Print<T> {
@@ -84,16 +84,21 @@ impl<T: Serialize + JsonSchema> Print<T> {
     }
 }
 
-fn schema<T: JsonSchema>() -> String {
-    let text = serde_json::to_string_pretty(&schema_for!(T)).expect("a schema is plain JSON");
-    text + "\n"
+/// Returns the schema of a type. Only the tests of this crate ask for it, and a command without it is 1 MB smaller, so the
+/// feature is off where the crate is built for another one.
+fn schema<T: JsonSchema>() -> Option<String> {
+    if !cfg!(feature = "schemas") {
+        return None;
+    }
+    let schema = serde_json::to_string_pretty(&schema_for!(T)).expect("a schema is plain JSON");
+    Some(schema + "\n")
 }
 
 /// A row, independent of the type of its result.
 pub trait AnyRow: Described {
     /// Returns its subcommand of `anechoic predict`, if it has one.
     fn model(&self) -> Option<&Model>;
-    /// Returns the JSON Schema of the output of `--json`, if it can be printed.
+    /// Returns the JSON Schema of the output of `--json`, if it can be printed and the feature `schemas` is on.
     fn schema(&self) -> Option<String>;
     /// Computes the result.
     ///
@@ -152,7 +157,7 @@ impl<T: Debug + Any + Send + Sync> AnyRow for Row<T> {
     }
 
     fn schema(&self) -> Option<String> {
-        self.print.as_ref().map(|print| (print.schema)())
+        self.print.as_ref().and_then(|print| (print.schema)())
     }
 
     fn compute(&'static self, input: &Input<'_>) -> Result<Found, Problem> {
