@@ -4,6 +4,7 @@
 //! later ([`monitored`]), so a recording needs no list of what was found.
 
 mod found;
+mod moments;
 mod saved;
 mod steps;
 mod usual;

@@ -20,13 +20,13 @@ use std::time::Duration;
 const MOST_ROWS: usize = 100_000;
 
 /// Returns the time of the clock of a monitor, in ns: since the machine started, with the time in which it was suspended.
-fn now_ns() -> u64 {
+pub(crate) fn boottime_ns() -> u64 {
     let now = clock_gettime(ClockId::Boottime);
     u64::try_from(now.tv_sec).unwrap_or_default() * 1_000_000_000
         + u64::try_from(now.tv_nsec).unwrap_or_default()
 }
 
-/// The clock of [`now_ns`].
+/// The clock of [`boottime_ns`].
 fn clock() -> Clock {
     Clock::in_nanoseconds("CLOCK_BOOTTIME", "nanoseconds")
 }
@@ -73,7 +73,7 @@ impl Monitor {
         let asked = Monitoring { began_utc: format!("{:.6}", jiff::Timestamp::now()), ..asked };
         let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
         Self {
-            reader: RateReader::begin(groups, now_ns),
+            reader: RateReader::begin(groups, boottime_ns),
             clock: clock(),
             machine: machine::describe(),
             asked,
@@ -88,7 +88,7 @@ impl Monitor {
 
     /// Reads all counters and keeps by how much they grew; returns that.
     pub fn read(&mut self) -> &[Growth] {
-        let rows = self.reader.read(now_ns);
+        let rows = self.reader.read(boottime_ns);
         let excess = (self.rows.len() + rows.len()).saturating_sub(MOST_ROWS);
         let excess = excess.min(self.rows.len());
         if excess > 0 {
@@ -151,7 +151,7 @@ impl Monitor {
     /// Completes the recording that is open; the next rows go into a new one. `trouble` ended it early.
     pub fn close(&mut self, trouble: Option<&Problem>) {
         let Some(mut open) = self.open.take() else { return };
-        open.note(&mut self.saved, now_ns());
+        open.note(&mut self.saved, boottime_ns());
         let Open { recorder, mut run, _held } = open;
         run.end_utc = Some(format!("{:.6}", jiff::Timestamp::now()));
         run.state = match trouble {
@@ -166,7 +166,7 @@ impl Monitor {
 
     fn describe(&self, start_ns: u64) -> Run {
         let now = jiff::Timestamp::now();
-        let ago = Duration::from_nanos(now_ns().saturating_sub(start_ns));
+        let ago = Duration::from_nanos(boottime_ns().saturating_sub(start_ns));
         let known: BTreeSet<&str> =
             self.rows.iter().filter_map(|row| row.name.split(' ').next()).collect();
         let absent = RATES.iter().filter(|rate| {

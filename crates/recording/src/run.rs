@@ -252,6 +252,9 @@ pub struct Run {
     pub start_ticks: u64,
     /// Planned common end of all loops; after the run, the end of the last loop.
     pub end_ticks: u64,
+    /// `CLOCK_BOOTTIME` at the end, in ns: the clock of a monitor, which nobody sets. Absent but for recordings of programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_boottime_ns: Option<u64>,
     /// The counter.
     pub clock: Clock,
     /// A longer gap is a detour.
@@ -356,6 +359,7 @@ impl Run {
             end_utc: None,
             start_ticks: 0,
             end_ticks: 0,
+            end_boottime_ns: None,
             clock,
             threshold_ticks: 0,
             threshold_source: String::new(),

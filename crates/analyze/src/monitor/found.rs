@@ -1,5 +1,6 @@
 //! What was monitored, from the stored rows: each rate over time, and what was unusual.
 
+use super::moments::{Axis, ClockSteps, Moment, order, utc_s};
 use super::saved::Saved;
 use super::steps::{LevelStep, MOST_SPANS, steps};
 use super::{Watch, Why, per_time, rate_by_row};
@@ -96,20 +97,12 @@ pub struct Unusual {
     pub why: Why,
     /// The saved recording that has it, as its number in [`Monitored::saved`], from 0.
     pub saved: Option<u64>,
-    /// Seconds since the first reading.
-    #[serde(skip)]
-    pub since_s: f64,
 }
 
 /// One second's value.
 struct Value {
     start_s: f64,
     value: f64,
-}
-
-/// Returns the seconds since 1970 of a time stamp; 0 if it is none.
-fn utc_s(utc: &str) -> f64 {
-    crate::history::seconds(utc).unwrap_or_default()
 }
 
 /// Returns the time stamp of these seconds since 1970.
@@ -129,12 +122,9 @@ const LONGEST_S: f64 = 10.0;
 ///
 /// # Errors
 /// There is none, they are of several hosts, or one cannot be read.
-pub fn monitored(recordings: &[&Recording], mut saved: Vec<Saved>) -> Result<Monitored, Problem> {
+pub fn monitored(recordings: &[&Recording], saved: Vec<Saved>) -> Result<Monitored, Problem> {
     let mut recordings = recordings.to_vec();
-    recordings.sort_by_key(|recording| {
-        let run = recording.run();
-        (run.start_utc.clone(), run.start_ticks)
-    });
+    recordings.sort_by_key(|recording| order(recording.run()));
     let first = recordings.first().ok_or_else(|| {
         ProblemKind::NoInput.problem("nothing was monitored", "start `anechoic monitor`")
     })?;
@@ -148,10 +138,6 @@ pub fn monitored(recordings: &[&Recording], mut saved: Vec<Saved>) -> Result<Mon
     for recording in &recordings {
         reader.read(recording)?;
     }
-    saved.sort_by(|a, b| a.start_utc.cmp(&b.start_utc));
-    for one in &mut saved {
-        one.start_s = utc_s(&one.start_utc) - origin_s;
-    }
     Ok(reader.finish(host, saved))
 }
 
@@ -159,14 +145,17 @@ pub fn monitored(recordings: &[&Recording], mut saved: Vec<Saved>) -> Result<Mon
 struct Reader {
     origin_s: f64,
     values: BTreeMap<(usize, Arc<str>), Vec<Value>>,
-    unusual: Vec<Unusual>,
+    unusual: Vec<(Moment, Unusual)>,
     saves_on: Vec<String>,
     /// What was watched for, since when the service runs, and its watch.
     watch: Option<(Vec<String>, String, Watch)>,
-    /// Why each recording was saved, by its name.
-    reasons: BTreeMap<String, Vec<String>>,
+    /// Why each recording was saved, by its name, and where the counters that note it are in time.
+    noted: BTreeMap<String, (Vec<String>, Axis)>,
+    steps: ClockSteps,
     read_s: f64,
     end_s: f64,
+    /// The end of the last reading.
+    last: Option<Moment>,
     missing: Missing,
     notes: Vec<String>,
 }
@@ -175,7 +164,10 @@ impl Reader {
     fn read(&mut self, recording: &Recording) -> Result<(), Problem> {
         let run = recording.run();
         let asked = run.monitor.clone().unwrap_or_default();
-        self.reasons.extend(asked.saved.into_iter().map(|one| (one.name, one.reasons)));
+        let axis = Axis::new(run, self.origin_s);
+        self.steps.note(run);
+        let noted = asked.saved.into_iter().map(|one| (one.name, (one.reasons, axis.clone())));
+        self.noted.extend(noted);
         let (conditions, since) = (&asked.save_on, asked.began_utc);
         let known = self.watch.as_ref().map(|(known, began, _)| (known, began));
         if known != Some((conditions, &since)) {
@@ -183,20 +175,18 @@ impl Reader {
             let new = conditions.iter().filter(|one| !self.saves_on.contains(one));
             self.saves_on.extend(new.cloned().collect::<Vec<_>>());
         }
-        let start_s = utc_s(&run.start_utc) - self.origin_s;
-        let at_s = |ticks: u64| start_s + run.clock.seconds(ticks.saturating_sub(run.start_ticks));
         let mut round: Vec<Growth> = vec![];
         let mut last: Option<u64> = None;
         for row in recording.rows::<Growth>().each() {
             let row = row?;
             if round.first().is_some_and(|first| first.name == row.name) {
-                self.round(&round, &run.clock, &at_s);
+                self.round(&round, &run.clock, &axis);
                 round.clear();
             }
             last = Some(row.end_ticks);
             round.push(row);
         }
-        self.round(&round, &run.clock, &at_s);
+        self.round(&round, &run.clock, &axis);
         if let RunState::Interrupted(why) = &run.state {
             self.notes.push(format!("what began at {} ended early: {why}", run.start_utc));
         }
@@ -205,22 +195,25 @@ impl Reader {
                 self.notes.push(note.clone());
             }
         }
-        self.end_s = self.end_s.max(last.map_or(self.end_s, at_s));
+        self.end_s =
+            self.end_s.max(last.map_or(self.end_s, |ticks| axis.at(ticks, &run.clock).since_s));
         Ok(())
     }
 
     /// Takes the rows of one reading.
-    fn round(&mut self, rows: &[Growth], clock: &Clock, at_s: &dyn Fn(u64) -> f64) {
+    fn round(&mut self, rows: &[Growth], clock: &Clock, axis: &Axis) {
         let Some(first) = rows.first() else { return };
-        let (from_s, to_s) = (at_s(first.start_ticks), at_s(first.end_ticks));
-        let gap_s = if self.read_s > 0.0 { from_s - self.end_s } else { 0.0 };
-        let long_s = (to_s - from_s).max(0.0);
+        let at_s = |ticks: u64| axis.at(ticks, clock).since_s;
+        let (from, to) = (axis.at(first.start_ticks, clock), axis.at(first.end_ticks, clock));
+        let gap_s = self.last.as_ref().map_or(0.0, |last| from.after_s(last));
+        let long_s = to.after_s(&from).max(0.0);
         for gap_s in [gap_s, long_s].into_iter().filter(|gap_s| *gap_s > GAP_S) {
             self.missing.times += 1;
             self.missing.length_s += gap_s;
         }
         self.read_s += long_s;
-        self.end_s = to_s;
+        self.end_s = to.since_s;
+        self.last = Some(to);
         for row in rows {
             let Some(spec) = rate_by_row(&row.name) else { continue };
             let Some(value) = per_time(row, spec.unit, clock) else { continue };
@@ -234,31 +227,32 @@ impl Reader {
         let Some((_, _, watch)) = &mut self.watch else { return };
         for found in watch.take(rows, clock) {
             let Some(spec) = rate_by_row(&found.name) else { continue };
-            let since_s = at_s(found.start_ticks);
-            self.unusual.push(Unusual {
-                since_utc: utc(self.origin_s + since_s),
+            let moment = axis.at(found.start_ticks, clock);
+            let unusual = Unusual {
+                since_utc: utc(self.origin_s + moment.since_s),
                 name: found.name.to_string(),
                 unit: spec.unit,
                 value: found.value,
                 why: found.why,
                 saved: None,
-                since_s,
-            });
+            };
+            self.unusual.push((moment, unusual));
         }
     }
 
-    fn finish(mut self, host: String, mut saved: Vec<Saved>) -> Monitored {
-        for unusual in &mut self.unusual {
-            let since_s = unusual.since_s;
-            let saved = saved.iter().position(|one| {
-                since_s < one.start_s + one.length_s && one.start_s < since_s + LONGEST_S
+    fn finish(mut self, host: String, saved: Vec<Saved>) -> Monitored {
+        let mut placed: Vec<(Moment, Saved)> =
+            saved.into_iter().map(|one| self.placed(one)).collect();
+        placed.sort_by(|(a, _), (b, _)| a.since_s.total_cmp(&b.since_s));
+        let unusual = self.unusual.drain(..).map(|(moment, unusual)| {
+            let saved = placed.iter().position(|(start, one)| {
+                let apart_s = moment.after_s(start);
+                apart_s < one.length_s && -apart_s < LONGEST_S
             });
-            unusual.saved = saved.map(|at| at as u64);
-        }
-        for one in &mut saved {
-            let name = one.path.rsplit('/').next().unwrap_or_default();
-            one.reasons = self.reasons.get(name).cloned().unwrap_or_default();
-        }
+            Unusual { saved: saved.map(|at| at as u64), ..unusual }
+        });
+        let unusual = unusual.collect();
+        self.notes.extend(self.steps.doubt(&placed));
         let (origin_s, end_s) = (self.origin_s, self.end_s);
         let rates = self.values.into_iter().map(|((_, name), values)| {
             let unit = rate_by_row(&name).map_or(RateUnit::Number, |spec| spec.unit);
@@ -272,10 +266,25 @@ impl Reader {
             missing: self.missing,
             saves_on: self.saves_on,
             rates: rates.collect(),
-            unusual: self.unusual,
-            saved,
+            unusual,
+            saved: placed.into_iter().map(|(_, one)| one).collect(),
             notes: self.notes,
         }
+    }
+}
+
+impl Reader {
+    /// Returns where a saved recording begins, with why it was saved. The clock of the counters that note it is asked first: the
+    /// recording itself may have begun before the system's clock was set.
+    fn placed(&self, saved: Saved) -> (Moment, Saved) {
+        let by_system_s = utc_s(&saved.start_utc) - self.origin_s;
+        let unknown = Moment { since_s: by_system_s, boottime: None };
+        let name = saved.path.rsplit('/').next().unwrap_or_default();
+        let Some((reasons, axis)) = self.noted.get(name) else { return (unknown, saved) };
+        let saved = Saved { reasons: reasons.clone(), ..saved };
+        let Some(start_s) = saved.start_boottime_s else { return (unknown, saved) };
+        let moment = axis.at_boottime_s(start_s);
+        (moment.clone(), Saved { start_utc: utc(self.origin_s + moment.since_s), ..saved })
     }
 }
 
@@ -318,3 +327,6 @@ fn rate_row(name: &str, unit: RateUnit, values: &[Value], origin_s: f64, end_s: 
         spans,
     }
 }
+
+#[cfg(test)]
+mod tests;

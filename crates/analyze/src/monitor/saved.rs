@@ -37,7 +37,7 @@ pub struct InterruptRate {
 pub struct Saved {
     /// Its directory.
     pub path: String,
-    /// Its start, RFC 3339 in UTC.
+    /// Its start, RFC 3339 in UTC, by the clock of the counters where that is known.
     pub start_utc: String,
     /// Its length, in s.
     pub length_s: f64,
@@ -55,9 +55,9 @@ pub struct Saved {
     pub switched_to: Vec<NamedShare>,
     /// Threads that began others, with their share of all that were begun, most first; at most five.
     pub forked: Vec<NamedShare>,
-    /// Where it begins, in s since the first reading of what was monitored.
+    /// Where it begins, in s of `CLOCK_BOOTTIME`; absent if the recording does not have it.
     #[serde(skip)]
-    pub(super) start_s: f64,
+    pub(super) start_boottime_s: Option<f64>,
 }
 
 impl Saved {
@@ -82,7 +82,7 @@ impl Saved {
             softirqs: largest(counted.softirqs.into_iter()),
             switched_to: largest(counted.switched_to.into_iter()),
             forked: largest(counted.forked.into_iter()),
-            start_s: 0.0,
+            start_boottime_s: run.end_boottime_ns.map(|ns| ns as f64 / 1e9 - length_s),
         })
     }
 }

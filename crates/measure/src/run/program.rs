@@ -10,6 +10,7 @@ use super::kernel_side::KernelSide;
 use super::plan::{Plan, Stage};
 use super::store::Store;
 use super::trial;
+use crate::monitor::boottime_ns;
 use anechoic_attribute::program::{self, REFILL_FUNCTION, Watch};
 use anechoic_kernels::counter;
 use anechoic_recording::run::{CpuTime, DrainPolicy, EventCost, Program, Run, RunState};
@@ -136,8 +137,7 @@ pub fn record(
         (&mut store, &mut watcher),
     );
     let cpu_time = subject.cpu_time();
-    let end_ticks = end_ticks.max(counter::ordered()); // where it ends
-    (run.end_ticks, run.end_utc) = (end_ticks, Some(describe::now_utc(Duration::ZERO)));
+    note_end(&mut run, end_ticks.max(counter::ordered()));
     let end = Snapshot::take(&plan.program_cpus, counter::ordered);
     let cpu_time = cpu_time.map(|time| stolen.beside(time, [&snapshot, &end]));
     store.append(&end.counters);
@@ -190,6 +190,13 @@ fn open_kernel(
     run.own_threads.iter_mut().for_each(|thread| thread.tid = kernel.thread(thread.tid));
     let costs = kernel.begin_costs(without_events.as_ref(), own, run);
     Ok((kernel, own, costs))
+}
+
+/// Notes where the run ends, by all clocks.
+fn note_end(run: &mut Run, end_ticks: u64) {
+    run.end_ticks = end_ticks;
+    run.end_utc = Some(describe::now_utc(Duration::ZERO));
+    run.end_boottime_ns = Some(boottime_ns());
 }
 
 /// Compares the clocks with those at the begin, derives the detours from the events on disk, and completes the recording.
