@@ -113,15 +113,23 @@ fn what_nobody_noted_is_joined_by_the_time_of_day() {
     assert_eq!((joined, found.notes), (vec![None, Some(0)], vec![]));
 }
 
-/// The clock is set back by an hour between two recordings of one service, so that the second seems to come first.
+/// The clock is set by an hour between two recordings of one service: if back, the second seems to come first. What was saved
+/// belongs to the first, and the second notes it.
 #[test]
-fn a_clock_that_was_set_makes_no_time_without_readings() {
-    let place = tempfile::tempdir().expect("a directory");
+fn a_clock_that_was_set_between_two_recordings() {
     let at = |time: &str| format!("2026-05-09T{time}Z");
-    let dir = |name: &str| place.path().join(name);
-    let first = counters(&dir("a"), 1_000, &at("07:00:00"), &at("06:05:00"), &[]);
-    let second = counters(&dir("b"), 1_300, &at("06:05:00"), &at("06:10:00"), &[]);
-    let found = monitored(&[&second, &first], vec![]).expect("readable");
-    assert_eq!(found.missing, Missing::default());
-    assert!((found.read_s - 600.0).abs() < 1e-6);
+    for (name, start, end) in
+        [("forward", "08:05:00", "08:10:00"), ("back", "06:05:00", "06:10:00")]
+    {
+        let place = tempfile::tempdir().expect("a directory");
+        let dir = |name: &str| place.path().join(name);
+        let first = counters(&dir("a"), 1_000, &at("07:00:00"), &at(start), &[]);
+        let second = counters(&dir("b"), 1_300, &at(start), &at(end), &["saved-000001"]);
+        let saved = saved(&at("07:03:15"), Some(1_195.0));
+        let found = monitored(&[&second, &first], vec![saved]).expect("readable");
+        assert_eq!(found.missing, Missing::default(), "case: {name}");
+        assert!((found.read_s - 600.0).abs() < 1e-6, "case: {name}");
+        let joined: Vec<_> = found.unusual.iter().map(|one| one.saved).collect();
+        assert_eq!(joined, [None, Some(0), None, None], "case: {name}");
+    }
 }
