@@ -47,7 +47,13 @@ const GROUPS: [(&str, &[Line]); 6] = [
             ("sweep", "measurements of several sizes or rates in one curve"),
         ],
     ),
-    ("Predict", &[("predict", "what noise costs where it was not measured: a job at scale")]),
+    (
+        "Predict",
+        &[
+            ("predict", "what noise costs where it was not measured: a job at scale"),
+            ("simulate", "a parallel job under recorded noise, message by message"),
+        ],
+    ),
     (
         "Exchange",
         &[

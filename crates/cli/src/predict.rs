@@ -1,4 +1,5 @@
-//! `anechoic predict`: predicts what was not measured. Its subcommands are the result rows that have a model.
+//! `anechoic predict` and `anechoic simulate`: predict what was not measured. The subcommands of `predict` are the result
+//! rows that have a model; one whose model says so is a command of its own.
 
 use crate::inputs::{InputArgs, Inputs, newest, newest_or};
 use crate::options::{answers, arguments};
@@ -8,6 +9,7 @@ use crate::rows::Rows;
 use crate::show::ShowArgs;
 use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::results::{AnyRow, Input, LeftOut, Methods, Model, Progress, RESULTS};
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
 use std::path::PathBuf;
@@ -26,9 +28,23 @@ pub struct PredictArgs {
     matches: ArgMatches,
 }
 
+/// A model that is a command of its own.
+#[derive(Debug)]
+pub(crate) struct SimulateArgs(pub(crate) PredictArgs);
+
 /// Returns the rows that have a model.
-fn models() -> impl Iterator<Item = (&'static dyn AnyRow, &'static Model)> {
+fn all() -> impl Iterator<Item = (&'static dyn AnyRow, &'static Model)> {
     RESULTS.iter().filter_map(|&row| Some((row, row.model()?)))
+}
+
+/// Returns the rows that are subcommands of `predict`.
+fn models() -> impl Iterator<Item = (&'static dyn AnyRow, &'static Model)> {
+    all().filter(|(_, model)| !model.is_command)
+}
+
+/// Returns the row that is a command of its own.
+fn own() -> Option<(&'static dyn AnyRow, &'static Model)> {
+    all().find(|(_, model)| model.is_command)
 }
 
 impl Rows for PredictArgs {
@@ -44,30 +60,63 @@ impl Rows for PredictArgs {
 
     fn subcommands() -> Vec<Command> {
         let mut models: Vec<Command> =
-            models().map(|(row, model)| subcommand(row, model)).collect();
+            models().map(|(row, model)| described(Command::new(row.id()), row, model)).collect();
         models.sort_by(|a, b| a.get_name().cmp(b.get_name()));
         models
     }
 
     fn read(name: &str, matches: &ArgMatches) -> Result<Option<Self>, Error> {
-        let Some((row, model)) = models().find(|(row, _)| row.id() == name) else {
-            return Ok(None);
-        };
-        let show = ShowArgs::from_arg_matches(matches)?;
-        let page = PageArgs::from_arg_matches(matches)?;
-        Ok(Some(Self { row, model, show, page, matches: matches.clone() }))
+        let found = models().find(|(row, _)| row.id() == name);
+        found.map(|(row, model)| Self::new(row, model, matches)).transpose()
     }
 }
 
-/// Builds the subcommand of a model.
-fn subcommand(row: &'static dyn AnyRow, model: &'static Model) -> Command {
+impl PredictArgs {
+    fn new(
+        row: &'static dyn AnyRow,
+        model: &'static Model,
+        matches: &ArgMatches,
+    ) -> Result<Self, Error> {
+        let show = ShowArgs::from_arg_matches(matches)?;
+        let page = PageArgs::from_arg_matches(matches)?;
+        Ok(Self { row, model, show, page, matches: matches.clone() })
+    }
+}
+
+impl Args for SimulateArgs {
+    fn augment_args(command: Command) -> Command {
+        match own() {
+            Some((row, model)) => described(command, row, model),
+            None => command,
+        }
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SimulateArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let missing = || Error::new(ErrorKind::MissingSubcommand);
+        let (row, model) = own().ok_or_else(missing)?;
+        PredictArgs::new(row, model, matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Adds to a command what a model takes and does.
+fn described(command: Command, row: &'static dyn AnyRow, model: &'static Model) -> Command {
     let json = format!("Print JSON (schema/{}.schema.json)", row.id());
     let help = match model.needs_no_recording {
         true => model.inputs.to_owned(),
         false => format!("{} [default: {NEWEST}]", model.inputs),
     };
-    let command =
-        InputArgs::augment_args(Command::new(row.id())).mut_arg("recordings", |arg| arg.help(help));
+    let command = InputArgs::augment_args(command).mut_arg("recordings", |arg| arg.help(help));
     let command = ShowArgs::augment_args(command.args(arguments(model.options)))
         .mut_arg("json", |arg| arg.help(json))
         .about(model.about)
@@ -108,7 +157,8 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
     let left_out = [inputs.left_out(), others].concat();
     let place = inputs.place().filter(|_| files.is_empty());
     let answers = answers(args.model.options, &args.matches);
-    let busy = Busy::with("predicting", false);
+    let doing = if args.model.is_command { "simulating" } else { "predicting" };
+    let busy = Busy::with(doing, false);
     let show = |done, total| busy.show(done, total);
     let (answers, progress) = (Some(&answers), Some(Progress(&show)));
     let (left_out, files) = (&left_out[..], &files[..]);

@@ -25,6 +25,7 @@ mod rank;
 mod sampled;
 mod schema;
 mod settings;
+mod simulated;
 mod studies;
 mod suites;
 mod switch;

@@ -18,7 +18,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("anechoic-attribute", &["anechoic-recording"]),
     ("anechoic-analyze", &["anechoic-recording"]),
     ("anechoic-predict", &["anechoic-analyze", "anechoic-recording"]),
-    ("anechoic-report", &["anechoic-analyze", "anechoic-predict", "anechoic-recording"]),
+    ("anechoic-simulate", &["anechoic-analyze", "anechoic-predict", "anechoic-recording"]),
+    (
+        "anechoic-report",
+        &["anechoic-analyze", "anechoic-predict", "anechoic-recording", "anechoic-simulate"],
+    ),
     (
         "anechoic-cli",
         &[

@@ -96,7 +96,7 @@ pub fn predict_with(
     let sampled = sample_note(share(&noise.hosts, MOST_DETOURS));
     notes.extend(sampled.filter(|_| cells().any(|cell| cell.recursion.is_some())));
     Ok(PhaseModel {
-        hosts: noise.hosts.iter().map(host_facts).collect(),
+        hosts: noise.hosts.iter().map(HostFacts::from_host).collect(),
         guest: noise.guest,
         noise: lost / wall,
         threshold_ns: noise.threshold_ns,
@@ -152,18 +152,6 @@ fn sample_note(share: f64) -> Option<String> {
 
 fn cpus(noise: &Noise) -> impl Iterator<Item = &Timeline> + Clone {
     noise.hosts.iter().flat_map(Host::cpus).map(|(_, timeline)| timeline)
-}
-
-fn host_facts(host: &Host) -> HostFacts {
-    let timelines = || host.cpus().iter().map(|(_, timeline)| timeline);
-    let wall = host.length_ns() as f64 * host.cpus().len() as f64;
-    HostFacts {
-        name: host.name().to_owned(),
-        cpus: host.cpus().iter().map(|(cpu, _)| *cpu).collect(),
-        window_ns: host.length_ns(),
-        detours: timelines().map(Timeline::count).sum(),
-        noise: timelines().map(|timeline| timeline.lost_ns() as f64).sum::<f64>() / wall,
-    }
 }
 
 /// Number of independent windows that each rank needs. With fewer, the mean of the slowest is too low, and no interval

@@ -3,6 +3,7 @@
 use super::closed_form::ClosedForm;
 use super::runs::Recursion;
 use super::tail::{Extrapolated, Tail};
+use super::timeline::{Host, Timeline};
 use anechoic_analyze::stats::Interval;
 use anechoic_recording::run::NotAvailable;
 use schemars::JsonSchema;
@@ -47,6 +48,22 @@ pub struct HostFacts {
     pub detours: u64,
     /// Lost time divided by wall time.
     pub noise: f64,
+}
+
+impl HostFacts {
+    /// Returns the facts of a host.
+    #[must_use]
+    pub fn from_host(host: &Host) -> Self {
+        let timelines = || host.cpus().iter().map(|(_, timeline)| timeline);
+        let wall = host.length_ns() as f64 * host.cpus().len() as f64;
+        Self {
+            name: host.name().to_owned(),
+            cpus: host.cpus().iter().map(|(cpu, _)| *cpu).collect(),
+            window_ns: host.length_ns(),
+            detours: timelines().map(Timeline::count).sum(),
+            noise: timelines().map(|timeline| timeline.lost_ns() as f64).sum::<f64>() / wall,
+        }
+    }
 }
 
 /// The prediction for one grain, the noise-free time between two synchronisations.

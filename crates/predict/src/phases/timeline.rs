@@ -56,7 +56,7 @@ impl Timeline {
     /// # Errors
     ///
     /// The recording can no longer be read.
-    pub(super) fn each(&self, mut each: impl FnMut(Span)) -> Result<(), Problem> {
+    pub fn each(&self, mut each: impl FnMut(Span)) -> Result<(), Problem> {
         match &self.recorded {
             Some(recorded) => recorded.each(each),
             None => {

@@ -35,6 +35,7 @@ pub mod rank_wakeups;
 pub mod repeat;
 mod row;
 mod select;
+pub mod simulated;
 pub mod sources;
 pub mod suite;
 pub mod summary;
@@ -71,6 +72,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &timeline::PERIODS,
     &phases::PHASES,
     &laws::LAWS,
+    &simulated::SIMULATED,
     &sources::SOURCES,
     &longest::LONGEST,
     &longest_wakeups::LONGEST_WAKEUPS,

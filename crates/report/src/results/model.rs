@@ -1,4 +1,4 @@
-//! The subcommands of `anechoic predict`.
+//! The subcommands of `anechoic predict`, and `anechoic simulate`.
 
 use anechoic_recording::options::OptionRow;
 
@@ -19,6 +19,8 @@ pub struct Model {
     pub takes_files: bool,
     /// The options that replace recordings.
     pub instead: &'static [&'static str],
+    /// Whether it is a command of its own, not a subcommand of `anechoic predict`.
+    pub is_command: bool,
     /// Its options.
     pub options: &'static [OptionRow],
 }
@@ -33,6 +35,7 @@ impl Model {
         needs_no_recording: false,
         takes_files: false,
         instead: &[],
+        is_command: false,
         options: &[],
     };
 }

@@ -1,0 +1,113 @@
+//! A job that was simulated, message by message.
+
+mod words;
+
+use super::described::{Grouping, Section};
+use super::row::{Print, Row};
+use super::{Input, Model};
+use crate::screen::Screen;
+use crate::style::View;
+use crate::table::Table;
+use crate::units::{count, counted, fine, long, noise, slowdown};
+use anechoic_recording::Problem;
+use anechoic_simulate::{Ask, OPTIONS, Replica, Simulation, run};
+
+/// The row of the result.
+pub static SIMULATED: Row<Simulation> = Row {
+    compute: Some(compute),
+    headline: words::headline,
+    section: Some(Section { anchor: "simulated", title: "A simulated job", short: "Simulated" }),
+    model: Some(Model {
+        about: "Simulate a parallel job under recorded noise, message by message (LogGOPS)",
+        details: DETAILS,
+        examples: EXAMPLES,
+        inputs: "Recordings, directories of recordings, or text files of detours; none for a law or no noise",
+        needs_no_recording: true,
+        takes_files: true,
+        is_command: true,
+        options: OPTIONS,
+        ..Model::NEW
+    }),
+    print: Some(Print::with(screen)),
+    ..Row::new("simulate", "simulated job", Grouping::Live)
+};
+
+const DETAILS: &str = "Executes what every rank of a job does (sends, receives and computations) with the noise of a recording on \
+its CPUs, and prints how much longer the job takes, and whether noise was absorbed, passed on or amplified. The job is a pattern \
+of communication or a GOAL file; messages cost what the LogGOPS model says, with published parameters of a network. \
+`predict phases` has closed forms for jobs whose ranks all meet.";
+
+const EXAMPLES: &str = "Examples:
+  anechoic run -d 60s -o noise && anechoic simulate --pattern allreduce-rd --ranks 65536 noise
+  anechoic simulate --pattern halo2d --ranks 1e5 --grain 5ms --network daint noise
+  anechoic simulate --pattern chain --ranks 64 --law once --on-rank 32 --delay 10ms   one delay, and how far it reaches
+  anechoic simulate --goal job.goal --model loggopsim noise                           the times of LogGOPSim
+  anechoic simulate --pattern barrier --law periodic --json | jq .slowdown";
+
+fn compute(input: &Input<'_>) -> Result<Simulation, Problem> {
+    let ask = Ask::read(&*input.answers(OPTIONS)?)?;
+    let recordings = input.recordings.iter().map(|recording| recording.dir().to_owned());
+    let paths: Vec<_> = input.files.iter().cloned().chain(recordings).collect();
+    run(&ask, &paths, &mut |done, total| {
+        if let Some(progress) = input.progress {
+            progress.0(done, total);
+        }
+    })
+}
+
+/// Shows the simulation.
+fn screen(found: &Simulation, view: &View<'_>) -> Screen {
+    let mut screen = Screen::default();
+    screen.in_terminal(|terminal| terminal.heading("simulated job"));
+    screen.context(&words::job(found));
+    screen.context(&found.network);
+    screen.context(&words::parameters(found));
+    if let Some(noise) = &found.noise {
+        if let Some(law) = &noise.law {
+            screen.context(law);
+        }
+        screen.contexts(&noise.hosts, host_line, ["host", "hosts"]);
+        screen.context(&words::phase(found, noise));
+    }
+    found.notes.iter().for_each(|note| screen.warning(note));
+    screen.gap();
+    screen.in_terminal(|terminal| {
+        words::headline(found).iter().for_each(|text| terminal.headline(text));
+    });
+    if found.noise.is_none() {
+        screen.gap();
+        screen.note("give a recording of `anechoic run`, or --law, to see what noise costs");
+        return screen;
+    }
+    let shown = if view.all { found.replicas.len() } else { BRIEFLY.min(found.replicas.len()) };
+    screen.gap();
+    screen.table(replicas(&found.replicas[..shown]));
+    screen.gap();
+    screen.note(&words::columns(found.replicas.len() - shown));
+    screen
+}
+
+/// Simulations that are shown if not all are asked for.
+const BRIEFLY: usize = 10;
+
+/// Describes a recorded host.
+fn host_line(host: &anechoic_predict::phases::HostFacts) -> String {
+    let cpus = counted(host.cpus.len() as u64, "CPU", "CPUs");
+    let detours = counted(host.detours, "detour", "detours");
+    let (name, window) = (crate::style::clip(&host.name, 28), long(host.window_ns));
+    format!("{name} · {cpus} for {window} · {detours} · noise {}", noise(host.noise))
+}
+
+fn replicas(replicas: &[Replica]) -> Table {
+    Table::with_rows(replicas)
+        .number("seed", |replica| replica.seed.to_string())
+        .number("slowdown", |replica| slowdown(replica.slowdown))
+        .number("finish", |replica| fine(replica.finish_ns))
+        .number("last rank", |replica| count(u64::from(replica.last_rank)))
+        .number("first finish", |replica| {
+            fine(replica.finish_of_ranks_ns.first().copied().unwrap_or(0.0))
+        })
+        .number("lost per rank", |replica| fine(replica.lost_ns))
+        .number("at most", |replica| fine(replica.most_lost_ns))
+        .captioned("Simulations")
+}

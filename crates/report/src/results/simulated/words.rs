@@ -1,0 +1,103 @@
+//! The sentences on a simulated job.
+
+use crate::units::{asked, bounds, bytes, count, counted, fine, slowdown};
+use anechoic_simulate::{Fate, NoiseFacts, Simulation, Slowdown};
+
+/// Describes what ranks did.
+pub(super) fn job(found: &Simulation) -> String {
+    let job = &found.job;
+    let mut parts = vec![job.name.clone(), counted(u64::from(job.ranks), "rank", "ranks")];
+    if let (Some(iterations), Some(grain_ns)) = (job.iterations, job.grain_ns) {
+        parts.push(format!("{} × {}", count(u64::from(iterations)), asked(grain_ns)));
+    }
+    parts.push(counted(job.messages, "message", "messages"));
+    if let Some(length) = job.bytes {
+        parts.push(bytes(length));
+    }
+    parts.join(" · ")
+}
+
+/// Describes the network by its parameters.
+pub(super) fn parameters(found: &Simulation) -> String {
+    let parameters = &found.parameters;
+    let ns = |ps: u64| fine(ps as f64 / 1e3);
+    let mut parts = vec![
+        format!("L {}", ns(parameters.latency_ps)),
+        format!("o {}", ns(parameters.overhead_ps)),
+        format!("g {}", ns(parameters.gap_ps)),
+        format!("G {} ps/B", parameters.gap_per_byte_ps),
+    ];
+    if parameters.overhead_per_byte_ps > 0 {
+        parts.push(format!("O {} ps/B", parameters.overhead_per_byte_ps));
+    }
+    if parameters.eager_bytes < u64::MAX {
+        parts.push(format!("S {} B", count(parameters.eager_bytes)));
+    }
+    parts.join(" · ")
+}
+
+/// Describes whose noise comes together, the seed and the rules.
+pub(super) fn phase(found: &Simulation, noise: &NoiseFacts) -> String {
+    let together = match (noise.phase, &noise.law) {
+        ("common", _) => "all CPUs have the same noise at the same time",
+        ("host", None) => "hosts begin at random, their CPUs together",
+        _ => "each CPU has noise of its own",
+    };
+    let rules = if found.model == "loggopsim" { " · rules of LogGOPSim" } else { "" };
+    format!("seed {} · {together}{rules}", noise.seed)
+}
+
+/// Returns what was found: how much longer the job takes, and what became of the noise.
+pub(super) fn headline(found: &Simulation) -> Vec<String> {
+    let quiet = fine(found.quiet_ns);
+    let Some(whole) = &found.slowdown else {
+        return vec![format!("Without noise, the last rank finishes after {quiet}.")];
+    };
+    let simulations = match found.replicas.len() {
+        1 => "in one simulation".to_owned(),
+        number => format!("in the median of {} simulations", count(number as u64)),
+    };
+    let range = match whole.interval {
+        Some(interval) => format!(" (95 %: {})", bounds(Some(interval), None, slowdown)),
+        None => String::new(),
+    };
+    let mut sentences = vec![format!(
+        "With noise, the job takes {} times as long {simulations}{range}; without noise {quiet}.",
+        slowdown(whole.median)
+    )];
+    sentences.push(fate(whole));
+    sentences.extend(whole.by_loggopsim.map(|by_loggopsim| {
+        let (ours, theirs) = (slowdown(whole.mean), slowdown(by_loggopsim));
+        match ours == theirs {
+            true => format!("By the rules of LogGOPSim the mean is the same, {ours}."),
+            false => format!("By the rules of LogGOPSim the mean is {theirs} instead of {ours}."),
+        }
+    }));
+    sentences
+}
+
+/// Returns what became of the noise.
+fn fate(whole: &Slowdown) -> String {
+    let fate = match whole.fate {
+        Fate::Absorbed => "part of it was absorbed, while ranks waited",
+        Fate::PassedOn => "it was passed on",
+        Fate::Amplified => "it was amplified, because ranks delayed each other in turn",
+    };
+    format!(
+        "Noise took {} from a rank on average and {} at most, and made the job {} longer: {fate}.",
+        fine(whole.lost_ns),
+        fine(whole.most_lost_ns),
+        fine(whole.delay_ns)
+    )
+}
+
+/// Explains the columns.
+pub(super) fn columns(left_out: usize) -> String {
+    let more = match left_out {
+        0 => String::new(),
+        left_out => format!("; --all shows {} more", count(left_out as u64)),
+    };
+    format!(
+        "lost per rank: by how much noise lengthened what a rank did, the mean and the most of all ranks{more}"
+    )
+}

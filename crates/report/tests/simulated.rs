@@ -1,0 +1,61 @@
+//! The screen of a simulated job: beside the one that was looked at and found good.
+
+use anechoic_recording::options::Answers;
+use anechoic_report::results::Found;
+use anechoic_report::results::simulated::SIMULATED;
+use anechoic_report::{View, schemas};
+use anechoic_simulate::{Ask, OPTIONS, run};
+use std::path::PathBuf;
+
+/// Looks at the screen of a simulation: as it was, never over 80 columns, and as the schema says.
+fn golden(name: &str, options: &[(&str, &str)], noise: &[PathBuf]) {
+    let ask = Ask::read(&Answers::read(OPTIONS, options).expect("options")).expect("a request");
+    let found = run(&ask, noise, &mut |_, _| {}).expect("a simulation");
+    let mut json = vec![];
+    anechoic_report::json(&found, &mut json).expect("writing to memory");
+    let view = View { all: true, ..View::default() };
+    let text = Found::from_value(&SIMULATED, found, &[]).screen(&view).to_text(&view);
+    let widest = text.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "{name} has a line of {widest:?} columns:\n{text}");
+    insta::assert_snapshot!(name, text);
+    let mut schemas = schemas().into_iter();
+    let (_, schema) = schemas.find(|(name, _)| *name == "simulate.schema.json").expect("listed");
+    let schema = serde_json::from_str(&schema).expect("a schema is JSON");
+    let printed = serde_json::from_slice(&json).expect("JSON reads back");
+    assert!(jsonschema::is_valid(&schema, &printed), "{name}");
+}
+
+#[test]
+fn simulated_jobs() {
+    golden("simulated_quiet", &[("pattern", "halo2d"), ("ranks", "64")], &[]);
+    let law = [("pattern", "barrier"), ("ranks", "64"), ("law", "exponential"), ("replicas", "12")];
+    golden("simulated_law", &law, &[]);
+    let once = [
+        ("pattern", "chain"),
+        ("ranks", "32"),
+        ("law", "once"),
+        ("on-rank", "7"),
+        ("delay", "5ms"),
+    ];
+    golden("simulated_once", &once, &[]);
+}
+
+#[test]
+fn simulated_with_recorded_detours() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("detours.txt");
+    let lines =
+        (0..2_000_u64).map(|at| format!("{}\t{}\n", at * 97_003, 500 + at * 7_331 % 20_000));
+    let text = "# length_ns: 194100000\n".to_owned() + &lines.collect::<String>();
+    std::fs::write(&file, text).expect("written");
+    let options = [("pattern", "sweep"), ("ranks", "100"), ("network", "daint"), ("replicas", "3")];
+    let ask = Ask::read(&Answers::read(OPTIONS, &options).expect("options")).expect("a request");
+    let found = run(&ask, &[file.clone()], &mut |_, _| {}).expect("a simulation");
+    let whole = found.slowdown.expect("with noise");
+    assert!(whole.mean > 1.05 && whole.by_loggopsim.is_some() && whole.interval.is_none());
+    assert_eq!(found.noise.expect("recorded").hosts[0].detours, 2_000);
+    let many = [("pattern", "bcast"), ("ranks", "4096"), ("iterations", "1"), ("replicas", "1")];
+    let ask = Ask::read(&Answers::read(OPTIONS, &many).expect("options")).expect("a request");
+    let found = run(&ask, &[file], &mut |_, _| {}).expect("a simulation");
+    assert!(found.notes[0].contains("4096 ranks share 2000 recorded detours"), "{:?}", found.notes);
+}

@@ -1,0 +1,115 @@
+//! What operations cost: the rules of LogGOPS, and how noise lengthens them.
+
+use crate::noise::Noise;
+use crate::parameters::{PS, Parameters};
+
+/// Rules by which noise lengthens operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Model {
+    /// Noise delays the message that it hits, counts also in the time that it adds, and per byte.
+    Anechoic,
+    /// The rules of LogGOPSim: the same times in whole ns, its faults included.
+    LogGopSim,
+}
+
+/// The time of an operation on a CPU.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Busy {
+    /// When the CPU is free again.
+    pub(super) end_ps: u64,
+    /// How much of its time noise took.
+    pub(super) lost_ps: u64,
+}
+
+/// The costs of all operations.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Costs {
+    pub(super) parameters: Parameters,
+    pub(super) model: Model,
+}
+
+impl Costs {
+    /// Returns the time of a computation of `work_ns`.
+    #[inline]
+    pub(super) fn compute(&self, noise: &mut Noise, cpu: usize, at: u64, work_ns: u64) -> Busy {
+        let work_ps = work_ns * PS;
+        match self.model {
+            Model::Anechoic => stretched(noise, cpu, at, work_ps),
+            Model::LogGopSim => self.added(noise, cpu, at, work_ps, work_ps),
+        }
+    }
+
+    /// Returns the time that sending this many bytes takes the CPU.
+    #[inline]
+    pub(super) fn send(&self, noise: &mut Noise, cpu: usize, at: u64, bytes: u64) -> Busy {
+        let overhead_ps = self.parameters.overhead_ps;
+        let copy_ps = self.per_byte(self.parameters.overhead_per_byte_ps, bytes);
+        match self.model {
+            Model::Anechoic => stretched(noise, cpu, at, overhead_ps + copy_ps),
+            Model::LogGopSim => {
+                self.added(noise, cpu, at, overhead_ps, overhead_ps.wrapping_add(copy_ps))
+            }
+        }
+    }
+
+    /// Returns the time that receiving this many bytes takes the CPU, from the arrival of the first byte on.
+    ///
+    /// By our rules, the CPU takes O for each byte while they arrive, and o when all of them have.
+    #[inline]
+    pub(super) fn receive(&self, noise: &mut Noise, cpu: usize, at: u64, bytes: u64) -> Busy {
+        let overhead_ps = self.parameters.overhead_ps;
+        let copy_ps = self.per_byte(self.parameters.overhead_per_byte_ps, bytes);
+        let wire_ps = self.per_byte(self.parameters.gap_per_byte_ps, bytes);
+        match self.model {
+            Model::Anechoic => {
+                let copied = noise.end(cpu, at, copy_ps);
+                let end_ps = noise.end(cpu, copied.max(at + wire_ps), overhead_ps);
+                Busy { end_ps, lost_ps: end_ps - at - overhead_ps - copy_ps.max(wire_ps) }
+            }
+            Model::LogGopSim => {
+                let all_ps = overhead_ps.wrapping_add(copy_ps.max(wire_ps));
+                self.added(noise, cpu, at, overhead_ps, all_ps)
+            }
+        }
+    }
+
+    /// Returns when a message arrives whose send began at `at`.
+    #[inline]
+    pub(super) fn arrival(&self, at: u64, busy: &Busy) -> u64 {
+        let Parameters { latency_ps, overhead_ps, .. } = self.parameters;
+        match self.model {
+            Model::Anechoic => busy.end_ps + latency_ps,
+            Model::LogGopSim => at + overhead_ps + latency_ps,
+        }
+    }
+
+    /// Returns when a network interface is free that began with a message at `at`.
+    #[inline]
+    pub(super) fn interface_free(&self, at: u64, bytes: u64) -> u64 {
+        let wire_ps = self.per_byte(self.parameters.gap_per_byte_ps, bytes);
+        at.wrapping_add(self.parameters.gap_ps).wrapping_add(wire_ps)
+    }
+
+    /// Returns the time of all bytes after the first. LogGOPSim wraps around for none.
+    #[inline]
+    fn per_byte(&self, ps: u64, bytes: u64) -> u64 {
+        match self.model {
+            Model::Anechoic => bytes.saturating_sub(1) * ps,
+            Model::LogGopSim => bytes.wrapping_sub(1).wrapping_mul(ps),
+        }
+    }
+
+    /// Returns an operation of `all_ps` with what LogGOPSim adds to one of `length_ps`.
+    #[inline]
+    fn added(&self, noise: &Noise, cpu: usize, at: u64, length_ps: u64, all_ps: u64) -> Busy {
+        let lost_ps = noise.added_as_loggopsim(cpu, at, at + length_ps);
+        Busy { end_ps: at.wrapping_add(all_ps).wrapping_add(lost_ps), lost_ps }
+    }
+}
+
+/// Returns the time of work that noise interrupts.
+#[inline]
+fn stretched(noise: &mut Noise, cpu: usize, at: u64, work_ps: u64) -> Busy {
+    let end_ps = noise.end(cpu, at, work_ps);
+    Busy { end_ps, lost_ps: end_ps - at - work_ps }
+}

@@ -1,0 +1,392 @@
+//! The simulation of a schedule: one event after the other, in the order of their times.
+
+mod costs;
+mod matching;
+mod queue;
+mod stuck;
+mod waits;
+
+pub use costs::Model;
+
+use crate::noise::Noise;
+use crate::parameters::Parameters;
+use crate::schedule::{Kind, ON_START, Operation, Schedule};
+use anechoic_recording::{Problem, ProblemKind};
+use costs::Costs;
+use matching::{Matching, Waiting};
+use queue::{Event, Queue};
+use waits::Waits;
+
+/// Later than this, a simulation ends with an error, in ps: 53 days.
+const LATEST_PS: u64 = 1 << 62;
+/// Marks the shape of a message on its way.
+const ON_ITS_WAY: u32 = 1 << 31;
+/// So many events are brought into the cache together.
+const AHEAD: usize = 16;
+/// Progress is reported after as many events.
+const REPORT: u64 = 1 << 20;
+
+/// What a simulation found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// When each rank finished, in ps: the latest of its CPUs.
+    pub finish_ps: Vec<u64>,
+    /// By how much noise lengthened what each rank did, in ps.
+    pub lost_ps: Vec<u64>,
+    /// Number of events: operations, and arrivals of messages.
+    pub events: u64,
+}
+
+impl Outcome {
+    /// Returns when the last rank finished, in ps.
+    #[must_use]
+    pub fn end_ps(&self) -> u64 {
+        self.finish_ps.iter().copied().max().unwrap_or(0)
+    }
+}
+
+/// Simulates a schedule. `progress` is called from time to time with the number of events so far and of all.
+///
+/// # Errors
+/// Ranks wait for each other or for messages that nobody sends, messages are not received, or the simulated time
+/// exceeds 53 days.
+pub fn simulate(
+    schedule: &Schedule,
+    parameters: &Parameters,
+    model: Model,
+    noise: &mut Noise,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Outcome, Problem> {
+    let mut engine = Engine::new(schedule, Costs { parameters: *parameters, model }, noise);
+    engine.begin();
+    engine.run(progress)?;
+    stuck::check(schedule, engine.done, &engine.matching)?;
+    Ok(engine.outcome())
+}
+
+/// A simulation in progress.
+struct Engine<'a> {
+    schedule: &'a Schedule,
+    costs: Costs,
+    noise: &'a mut Noise,
+    queue: Queue,
+    matching: Matching,
+    /// How many others each operation still waits for.
+    waits: Waits,
+    /// For each rank: when each of its CPUs is free, when each network interface can send, and when it can receive.
+    clocks: Vec<u64>,
+    /// With several CPUs to a rank: when what an operation waits for has happened.
+    ready: Vec<u64>,
+    lost_ps: Vec<u64>,
+    /// Operations that became free by the present event.
+    freed: Vec<(u32, Kind, u32)>,
+    /// Number of events so far, which is the order of the next one.
+    order: u64,
+    /// Operations that have ended.
+    done: u64,
+    is_too_late: bool,
+}
+
+impl<'a> Engine<'a> {
+    fn new(schedule: &'a Schedule, costs: Costs, noise: &'a mut Noise) -> Self {
+        let ranks = schedule.ranks() as usize;
+        let is_parallel = schedule.cpus() > 1 && costs.model == Model::Anechoic;
+        Self {
+            waits: Waits::new(schedule),
+            clocks: vec![0; ranks * (schedule.cpus() + 2 * schedule.nics())],
+            ready: vec![0; if is_parallel { schedule.len() } else { 0 }],
+            lost_ps: vec![0; ranks],
+            matching: Matching::new(schedule.ranks()),
+            queue: Queue::default(),
+            freed: vec![],
+            order: 0,
+            done: 0,
+            is_too_late: false,
+            schedule,
+            costs,
+            noise,
+        }
+    }
+
+    /// Frees the operations that wait for nothing.
+    fn begin(&mut self) {
+        for rank in 0..self.schedule.ranks() {
+            for operation in 0..self.schedule.count(rank) {
+                if self.waits.is_free(self.schedule.number(rank, operation)) {
+                    self.free(rank, operation);
+                }
+            }
+            self.add_freed(rank, rank);
+        }
+    }
+
+    fn run(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<(), Problem> {
+        let all = self.schedule.len() as u64 + self.schedule.messages();
+        let (mut until_touch, mut until_report) = (0, 0);
+        while let Some(event) = self.queue.pop() {
+            if until_touch == 0 {
+                self.touch();
+                until_touch = AHEAD;
+            }
+            until_touch -= 1;
+            if until_report == 0 {
+                progress(self.order, all);
+                until_report = REPORT;
+                if self.is_too_late {
+                    break;
+                }
+            }
+            until_report -= 1;
+            self.step(event);
+        }
+        if self.is_too_late {
+            let why = "the simulated time exceeds 53 days";
+            let remedy = "simulate fewer iterations, or shorter times";
+            return Err(ProblemKind::Data.problem(why, remedy));
+        }
+        Ok(())
+    }
+
+    /// Reads what the next events need, all at once: the processor waits for memory three times and not for each.
+    fn touch(&self) {
+        let (schedule, coming) = (self.schedule, self.queue.coming(AHEAD));
+        let mut sum = 0_u64;
+        for event in coming {
+            sum = sum
+                .wrapping_add(self.clocks[self.clock(event.rank)])
+                .wrapping_add(self.lost_ps[event.rank as usize])
+                .wrapping_add(self.noise.touch(self.stream(event.rank, 0)))
+                .wrapping_add(u64::from(self.matching.touch(event.rank)))
+                .wrapping_add(schedule.number(event.rank, 0) as u64);
+        }
+        std::hint::black_box(sum);
+        let mut operations = [0; AHEAD];
+        for (operation, event) in operations.iter_mut().zip(coming) {
+            *operation = match event.shape & ON_ITS_WAY {
+                0 => event.operation,
+                // It is probably the oldest receive that gets the message.
+                _ => self.matching.oldest_receive(event.rank).unwrap_or(0),
+            };
+            sum = sum.wrapping_add(u64::from(
+                self.waits.is_free(schedule.number(event.rank, *operation)),
+            ));
+        }
+        std::hint::black_box(sum);
+        for (&operation, event) in operations.iter().zip(coming) {
+            sum = sum.wrapping_add(schedule.dependants(event.rank, operation).len() as u64);
+        }
+        std::hint::black_box(sum);
+        for (&operation, event) in operations.iter().zip(coming) {
+            let edge = schedule.dependants(event.rank, operation).first();
+            sum = sum.wrapping_add(edge.map_or(0, |&edge| u64::from(edge)));
+        }
+        std::hint::black_box(sum);
+    }
+
+    fn step(&mut self, event: Event) {
+        if event.shape & ON_ITS_WAY != 0 {
+            return self.arrive(event);
+        }
+        match self.schedule.shape(event.shape).kind {
+            Kind::Compute => self.compute(event),
+            Kind::Send => self.send(event),
+            Kind::Receive => self.receive(event),
+        }
+    }
+
+    /// Returns the place of a rank's first clock.
+    #[inline]
+    fn clock(&self, rank: u32) -> usize {
+        rank as usize * (self.schedule.cpus() + 2 * self.schedule.nics())
+    }
+
+    /// Returns the place of the clock of a CPU.
+    #[inline]
+    fn cpu(&self, rank: u32, cpu: u8) -> usize {
+        self.clock(rank) + usize::from(cpu)
+    }
+
+    /// Returns the place of the clock of a network interface that sends; that of its receives is after those of all.
+    #[inline]
+    fn sending(&self, rank: u32, nic: u8) -> usize {
+        self.clock(rank) + self.schedule.cpus() + usize::from(nic)
+    }
+
+    /// Returns the number of a CPU among those of all ranks.
+    #[inline]
+    fn stream(&self, rank: u32, cpu: u8) -> usize {
+        rank as usize * self.schedule.cpus() + usize::from(cpu)
+    }
+
+    fn compute(&mut self, event: Event) {
+        let Event { peer, shape, .. } = event;
+        let shape = self.schedule.whole_shape(Operation { peer, shape });
+        let cpu = self.cpu(event.rank, shape.cpu);
+        if self.clocks[cpu] > event.time {
+            return self.again(event, self.clocks[cpu]);
+        }
+        let stream = self.stream(event.rank, shape.cpu);
+        let busy = self.costs.compute(self.noise, stream, event.time, shape.size);
+        self.clocks[cpu] = busy.end_ps;
+        self.lost_ps[event.rank as usize] += busy.lost_ps;
+        self.started(event.rank, event.operation, event.time);
+        self.ended(event.rank, event.operation, busy.end_ps);
+        self.add_freed(event.rank, event.rank);
+    }
+
+    fn send(&mut self, event: Event) {
+        let shape = self.schedule.shape(event.shape);
+        let (cpu, nic) = (self.cpu(event.rank, shape.cpu), self.sending(event.rank, shape.nic));
+        let free = self.clocks[cpu].max(self.clocks[nic]);
+        if free > event.time {
+            return self.again(event, free);
+        }
+        self.started(event.rank, event.operation, event.time);
+        let stream = self.stream(event.rank, shape.cpu);
+        let busy = self.costs.send(self.noise, stream, event.time, shape.size);
+        self.clocks[cpu] = busy.end_ps;
+        self.clocks[nic] = self.costs.interface_free(event.time, shape.size);
+        self.lost_ps[event.rank as usize] += busy.lost_ps;
+        self.add(Event {
+            time: self.costs.arrival(event.time, &busy),
+            rank: event.peer,
+            peer: event.rank,
+            shape: event.shape | ON_ITS_WAY,
+            ..event
+        });
+        if shape.size <= self.costs.parameters.eager_bytes {
+            self.ended(event.rank, event.operation, busy.end_ps);
+        }
+        self.add_freed(event.rank, event.rank);
+    }
+
+    fn receive(&mut self, event: Event) {
+        let shape = self.schedule.shape(event.shape);
+        self.started(event.rank, event.operation, event.time);
+        let (rank, peer, tag) = (event.rank, event.peer, shape.tag);
+        let Some(message) = self.matching.take(rank, Waiting::Messages, peer, tag) else {
+            self.matching.add(rank, Waiting::Receives, peer, tag, event.operation);
+            return self.add_freed(rank, rank);
+        };
+        if shape.size > self.costs.parameters.eager_bytes {
+            self.sender_ended(message.from, message.operation, event.time, (shape.cpu, shape.nic));
+        }
+        let end_ps = self.clocks[self.cpu(rank, shape.cpu)].max(event.time);
+        self.ended(rank, event.operation, end_ps);
+        self.add_freed(rank, message.from);
+    }
+
+    fn arrive(&mut self, event: Event) {
+        let shape = self.schedule.shape(event.shape & !ON_ITS_WAY);
+        let (rank, sender) = (event.rank, event.peer);
+        let cpu = self.cpu(rank, shape.cpu);
+        let nic = self.sending(rank, shape.nic) + self.schedule.nics();
+        let free = self.clocks[cpu].max(self.clocks[nic]);
+        if free > event.time {
+            return self.again(event, free);
+        }
+        let stream = self.stream(rank, shape.cpu);
+        let busy = self.costs.receive(self.noise, stream, event.time, shape.size);
+        self.clocks[cpu] = busy.end_ps;
+        self.clocks[nic] = self.costs.interface_free(event.time, shape.size);
+        self.lost_ps[rank as usize] += busy.lost_ps;
+        let Some(receive) = self.matching.take(rank, Waiting::Receives, sender, shape.tag) else {
+            return self.matching.add(rank, Waiting::Messages, sender, shape.tag, event.operation);
+        };
+        if shape.size > self.costs.parameters.eager_bytes {
+            self.sender_ended(sender, event.operation, event.time, (shape.cpu, shape.nic));
+        }
+        self.ended(rank, receive.operation, busy.end_ps);
+        self.add_freed(rank, sender);
+    }
+
+    /// Ends the send of a message that waited for its receiver. The sender goes on at this time, not before.
+    fn sender_ended(&mut self, rank: u32, operation: u32, time: u64, (cpu, nic): (u8, u8)) {
+        for clock in [self.cpu(rank, cpu), self.sending(rank, nic)] {
+            self.clocks[clock] = self.clocks[clock].max(time);
+        }
+        self.ended(rank, operation, time);
+    }
+
+    /// Frees what waited for the start of an operation.
+    #[inline]
+    fn started(&mut self, rank: u32, operation: u32, time: u64) {
+        self.release(rank, operation, ON_START, time);
+    }
+
+    /// Frees what waited for the end of an operation.
+    #[inline]
+    fn ended(&mut self, rank: u32, operation: u32, time: u64) {
+        self.done += 1;
+        self.release(rank, operation, 0, time);
+    }
+
+    #[inline]
+    fn release(&mut self, rank: u32, operation: u32, on: u32, time: u64) {
+        let schedule = self.schedule;
+        for &edge in schedule.dependants(rank, operation) {
+            if edge & ON_START != on {
+                continue;
+            }
+            let dependant = edge & !ON_START;
+            let number = schedule.number(rank, dependant);
+            if let Some(ready) = self.ready.get_mut(number) {
+                *ready = time.max(*ready);
+            }
+            if self.waits.one_less(number) {
+                self.free(rank, dependant);
+            }
+        }
+    }
+
+    fn free(&mut self, rank: u32, operation: u32) {
+        let shape = self.schedule.operation(rank, operation).shape;
+        self.freed.push((rank, self.schedule.shape(shape).kind, operation));
+    }
+
+    /// Adds the operations of these two ranks that became free: the lower rank first, and sends before receives before
+    /// computations.
+    fn add_freed(&mut self, rank: u32, other: u32) {
+        if self.freed.len() > 1 {
+            self.freed.sort_by_key(|&(rank, kind, _)| (rank, kind));
+        }
+        debug_assert!(self.freed.iter().all(|freed| [rank, other].contains(&freed.0)));
+        for at in 0..self.freed.len() {
+            let (rank, kind, operation) = self.freed[at];
+            let schedule = self.schedule;
+            let Operation { peer, shape } = schedule.operation(rank, operation);
+            let place = schedule.shape(shape);
+            let mut time = self.clocks[self.cpu(rank, place.cpu)];
+            if kind == Kind::Send {
+                time = time.max(self.clocks[self.sending(rank, place.nic)]);
+            }
+            if let Some(&ready) = self.ready.get(schedule.number(rank, operation)) {
+                time = time.max(ready);
+            }
+            self.add(Event { time, order: 0, rank, operation, peer, shape });
+        }
+        self.freed.clear();
+    }
+
+    /// Adds a new event.
+    #[inline]
+    fn add(&mut self, event: Event) {
+        self.is_too_late |= event.time > LATEST_PS;
+        self.queue.push(Event { order: self.order, ..event });
+        self.order += 1;
+    }
+
+    /// Adds an event again, for when its CPU or network interface will be free.
+    #[inline]
+    fn again(&mut self, event: Event, time: u64) {
+        self.is_too_late |= time > LATEST_PS;
+        self.queue.push(Event { time, ..event });
+    }
+
+    fn outcome(self) -> Outcome {
+        let (cpus, nics) = (self.schedule.cpus(), self.schedule.nics());
+        let finish = self.clocks.chunks_exact(cpus + 2 * nics);
+        let latest = finish.map(|clocks| clocks[..cpus].iter().copied().max().unwrap_or(0));
+        Outcome { finish_ps: latest.collect(), lost_ps: self.lost_ps, events: self.order }
+    }
+}

@@ -1,0 +1,37 @@
+//! Simulation of parallel jobs under noise, in the LogGOPS model.
+//!
+//! A [`Schedule`] has what each rank does: sends, receives and computations, and what each of them waits for. It is read
+//! from a GOAL file ([`goal`]) or built from a pattern ([`patterns`]). [`simulate`] executes it with [`Noise`] on the
+//! CPUs and [`Parameters`] of the network. [`run`] does all that [`OPTIONS`] ask for. Nothing here prints.
+//!
+//! ```
+//! use anechoic_recording::{Problem, options::Answers};
+//! use anechoic_simulate::{Ask, OPTIONS, run};
+//!
+//! let options = [("pattern", "barrier"), ("ranks", "64"), ("law", "periodic")];
+//! let ask = Ask::read(&Answers::read(OPTIONS, &options)?)?;
+//! let found = run(&ask, &[], &mut |_, _| {})?;
+//! assert!(found.slowdown.is_some_and(|slowdown| slowdown.mean > 1.01));
+//! # Ok::<(), Problem>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod ask;
+mod engine;
+pub mod goal;
+mod noise;
+mod parameters;
+pub mod patterns;
+mod schedule;
+mod simulation;
+
+pub use ask::{Ask, OPTIONS};
+pub use engine::{Model, Outcome, simulate};
+pub use noise::Noise;
+pub use noise::law::{Law, Streams};
+pub use noise::phase::Phase;
+pub use noise::trace::Trace;
+pub use parameters::{Network, Parameters};
+pub use schedule::{ANY_RANK, ANY_TAG, Action, Builder, Schedule};
+pub use simulation::{Fate, JobFacts, NoiseFacts, Replica, Simulation, Slowdown, run};

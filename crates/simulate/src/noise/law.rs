@@ -1,0 +1,186 @@
+//! Detours that a law draws, for each CPU a stream of its own.
+
+use crate::parameters::PS;
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+use std::time::Duration;
+
+/// A law of noise. Times are in ns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Law {
+    /// A detour of `delay_ns` every `every_ns`, from start to start.
+    Periodic {
+        /// From the start of a detour to the start of the next.
+        every_ns: u64,
+        /// Length of a detour.
+        delay_ns: u64,
+    },
+    /// Detours of exponential length after exponential gaps.
+    Exponential {
+        /// Mean of the gaps, from the end of a detour to the start of the next.
+        every_ns: u64,
+        /// Mean length of a detour.
+        delay_ns: u64,
+    },
+    /// Detours of Pareto length after exponential gaps.
+    Pareto {
+        /// Mean of the gaps.
+        every_ns: u64,
+        /// Mean length of a detour.
+        delay_ns: u64,
+        /// Power of the tail: a detour is longer than x with a probability that falls as x to minus this power. Above 1.
+        power: f64,
+    },
+    /// One detour on one rank.
+    Once {
+        /// The CPU of all ranks.
+        cpu: usize,
+        /// Its start.
+        at_ns: u64,
+        /// Its length.
+        delay_ns: u64,
+    },
+}
+
+impl Law {
+    /// Returns the law in words.
+    pub(crate) fn words(self) -> String {
+        let time = |ns: u64| format!("{:?}", Duration::from_nanos(ns));
+        match self {
+            Self::Periodic { every_ns, delay_ns } => {
+                format!("a detour of {} every {}", time(delay_ns), time(every_ns))
+            }
+            Self::Exponential { every_ns, delay_ns } => {
+                let (delay, every) = (time(delay_ns), time(every_ns));
+                format!(
+                    "detours of exponential length, mean {delay}, after exponential gaps, mean {every}"
+                )
+            }
+            Self::Pareto { every_ns, delay_ns, power } => {
+                let (delay, every) = (time(delay_ns), time(every_ns));
+                format!(
+                    "detours of Pareto length, mean {delay}, power {power}, after exponential gaps, mean {every}"
+                )
+            }
+            Self::Once { cpu, at_ns, delay_ns } => {
+                format!("one delay of {} on rank {cpu} at {}", time(delay_ns), time(at_ns))
+            }
+        }
+    }
+}
+
+/// The detours of all CPUs, drawn as the simulation comes to them.
+#[derive(Debug, Clone)]
+pub struct Streams {
+    law: Law,
+    cpus: Vec<Stream>,
+}
+
+/// The next or present detour of a CPU, in ps, and what draws those after it.
+#[derive(Debug, Clone)]
+struct Stream {
+    random: Pcg64Mcg,
+    start: u64,
+    end: u64,
+}
+
+/// The longest detour that a law draws, one hour: no sum of times overflows.
+const LONGEST_PS: f64 = 3.6e15;
+
+impl Streams {
+    /// Begins the streams of this many CPUs. The streams of a CPU are the same for any number of CPUs.
+    pub(crate) fn new(law: Law, cpus: usize, seed: u64, together: bool) -> Self {
+        let stream = |cpu: usize| {
+            let number = if together { 0 } else { cpu as u64 };
+            let mixed = seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let random = Pcg64Mcg::seed_from_u64(mixed);
+            let mut stream = Stream { random, start: 0, end: 0 };
+            stream.begin(law, cpu);
+            stream
+        };
+        Self { law, cpus: (0..cpus).map(stream).collect() }
+    }
+
+    /// Returns a number that depends on the stream of a CPU, so that it is in the cache.
+    #[inline]
+    pub(crate) fn touch(&self, cpu: usize) -> u64 {
+        self.cpus[cpu].end
+    }
+
+    /// Returns when work ends that starts at `start_ps`. The starts on a CPU never decrease.
+    #[inline]
+    pub(crate) fn end(&mut self, cpu: usize, start_ps: u64, work_ps: u64) -> u64 {
+        if work_ps == 0 {
+            return start_ps;
+        }
+        let stream = &mut self.cpus[cpu];
+        let (mut at, mut left) = (start_ps, work_ps);
+        loop {
+            if stream.end <= at {
+                stream.next(self.law);
+                continue;
+            }
+            if stream.start > at {
+                if left <= stream.start - at {
+                    return at + left;
+                }
+                left -= stream.start - at;
+            }
+            at = stream.end;
+        }
+    }
+}
+
+impl Stream {
+    /// Draws the first detour.
+    fn begin(&mut self, law: Law, cpu: usize) {
+        match law {
+            Law::Periodic { every_ns, delay_ns } => {
+                // A detour may be in progress at the start.
+                let phase = self.random.random_range(0..every_ns * PS);
+                let ago = every_ns * PS - phase;
+                match (delay_ns * PS).checked_sub(ago) {
+                    Some(rest) if rest > 0 => (self.start, self.end) = (0, rest),
+                    _ => (self.start, self.end) = (phase, phase + delay_ns * PS),
+                }
+            }
+            Law::Once { cpu: only, at_ns, delay_ns } => {
+                let start = if cpu == only { at_ns * PS } else { u64::MAX };
+                (self.start, self.end) = (start, start.saturating_add(delay_ns * PS));
+            }
+            Law::Exponential { .. } | Law::Pareto { .. } => self.next(law),
+        }
+    }
+
+    /// Draws the detour after this one.
+    fn next(&mut self, law: Law) {
+        match law {
+            Law::Periodic { every_ns, delay_ns } => {
+                self.start = self.end + (every_ns - delay_ns) * PS;
+                self.end = self.start + delay_ns * PS;
+            }
+            Law::Once { .. } => (self.start, self.end) = (u64::MAX, u64::MAX),
+            Law::Exponential { every_ns, delay_ns } => {
+                self.start = self.end + exponential(&mut self.random, every_ns);
+                self.end = self.start + exponential(&mut self.random, delay_ns).max(1);
+            }
+            Law::Pareto { every_ns, delay_ns, power } => {
+                self.start = self.end + exponential(&mut self.random, every_ns);
+                let least_ns = delay_ns as f64 * (power - 1.0) / power;
+                let length = least_ns * share(&mut self.random).powf(-1.0 / power) * PS as f64;
+                self.end = self.start + length.clamp(1.0, LONGEST_PS) as u64;
+            }
+        }
+    }
+}
+
+/// Returns a random number above 0 and at most 1.
+fn share(random: &mut Pcg64Mcg) -> f64 {
+    1.0 - random.random::<f64>()
+}
+
+/// Draws an exponential time with this mean, in ps.
+fn exponential(random: &mut Pcg64Mcg, mean_ns: u64) -> u64 {
+    (-share(random).ln() * mean_ns as f64 * PS as f64).clamp(0.0, LONGEST_PS) as u64
+}

@@ -1,0 +1,91 @@
+//! The noise of ranks: how long a piece of work takes on a CPU that is interrupted.
+
+pub(crate) mod law;
+pub(crate) mod phase;
+pub(crate) mod trace;
+
+use law::{Law, Streams};
+use phase::Phase;
+use std::sync::Arc;
+use trace::Trace;
+
+/// The noise of all ranks.
+#[derive(Debug, Clone)]
+pub enum Noise {
+    /// None.
+    Quiet,
+    /// Recorded detours, repeated without end, from a phase of each CPU on.
+    Recorded {
+        /// The recordings.
+        traces: Arc<Vec<Trace>>,
+        /// For each CPU of each rank: the number of its recording, and where it begins in it, in ps.
+        places: Vec<(u32, u64)>,
+    },
+    /// Detours that a law draws for each CPU.
+    Law(Streams),
+}
+
+impl Noise {
+    /// Returns recorded noise for this many CPUs of all ranks. `hosts` has the number of CPUs of each recorded host, whose
+    /// traces stand one after the other.
+    #[must_use]
+    pub fn recorded(
+        traces: Vec<Trace>,
+        hosts: &[usize],
+        cpus: usize,
+        phase: Phase,
+        seed: u64,
+    ) -> Self {
+        let places = phase::places(&traces, hosts, cpus, phase, seed);
+        Self::Recorded { traces: Arc::new(traces), places }
+    }
+
+    /// Returns recorded noise with the phases that LogGOPSim draws at this second of its clock.
+    #[must_use]
+    pub fn as_loggopsim(traces: Vec<Trace>, cpus: usize, phase: Phase, seed: u64) -> Self {
+        let places = phase::as_loggopsim(&traces, cpus, phase, seed);
+        Self::Recorded { traces: Arc::new(traces), places }
+    }
+
+    /// Returns noise that a law draws, independently for each CPU of all ranks.
+    #[must_use]
+    pub fn from_law(law: Law, cpus: usize, seed: u64) -> Self {
+        Self::Law(Streams::new(law, cpus, seed, false))
+    }
+
+    /// Returns when a piece of work ends on a CPU of all ranks that starts it at `start_ps`.
+    #[inline]
+    pub(crate) fn end(&mut self, cpu: usize, start_ps: u64, work_ps: u64) -> u64 {
+        match self {
+            Self::Quiet => start_ps + work_ps,
+            Self::Recorded { traces, places } => {
+                let (trace, phase_ps) = places[cpu];
+                traces[trace as usize].end(start_ps, phase_ps, work_ps)
+            }
+            Self::Law(streams) => streams.end(cpu, start_ps, work_ps),
+        }
+    }
+
+    /// Returns a number that depends on the noise of a CPU, so that it is in the cache.
+    #[inline]
+    pub(crate) fn touch(&self, cpu: usize) -> u64 {
+        match self {
+            Self::Quiet => 0,
+            Self::Recorded { places, .. } => places[cpu].1,
+            Self::Law(streams) => streams.touch(cpu),
+        }
+    }
+
+    /// Returns the noise that LogGOPSim adds to an operation from `start_ps` to `end_ps`.
+    #[inline]
+    pub(crate) fn added_as_loggopsim(&self, cpu: usize, start_ps: u64, end_ps: u64) -> u64 {
+        match self {
+            Self::Recorded { traces, places } => {
+                let (trace, phase_ps) = places[cpu];
+                let length_ps = end_ps.wrapping_sub(start_ps);
+                traces[trace as usize].added_as_loggopsim(start_ps, phase_ps, length_ps)
+            }
+            Self::Quiet | Self::Law(_) => 0,
+        }
+    }
+}

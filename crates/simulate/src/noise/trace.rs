@@ -1,0 +1,175 @@
+//! Recorded detours of one CPU, repeated without end.
+
+use crate::parameters::PS;
+use crate::schedule::LONGEST_NS;
+use anechoic_predict::phases::Timeline;
+use anechoic_recording::{Problem, ProblemKind};
+use std::ops::Range;
+
+/// The detours of a recording in time order, with the length of its window. Times are in ps.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    detours: Vec<Range<u64>>,
+    length_ps: u64,
+    /// For each bucket of the window: the first detour that ends after its begin.
+    first: Vec<u32>,
+    shift: u32,
+}
+
+impl Trace {
+    /// Returns the detours of a CPU.
+    ///
+    /// # Errors
+    /// The recording can no longer be read, or is longer than 13 days.
+    pub fn from_timeline(timeline: &Timeline) -> Result<Self, Problem> {
+        if timeline.length_ns() > LONGEST_NS {
+            let why = "the recording is longer than 13 days";
+            return Err(ProblemKind::Data.problem(why, "simulate with a shorter one"));
+        }
+        let mut detours = Vec::with_capacity(timeline.count() as usize);
+        timeline.each(|span| detours.push(span.start_ns * PS..span.end_ns * PS))?;
+        Ok(Self::new(detours, timeline.length_ns() * PS))
+    }
+
+    /// Returns these detours, which are sorted, apart, and inside the window.
+    pub(crate) fn new(detours: Vec<Range<u64>>, length_ps: u64) -> Self {
+        let parts = (2 * detours.len() as u64).max(1);
+        let shift = u64::BITS - (length_ps / parts).max(1).leading_zeros();
+        let mut next = 0;
+        let first = (0..=length_ps >> shift).map(|bucket| {
+            while detours.get(next).is_some_and(|detour| detour.end <= bucket << shift) {
+                next += 1;
+            }
+            next as u32
+        });
+        Self { first: first.collect(), shift, length_ps, detours }
+    }
+
+    /// Returns the length of the window.
+    pub(crate) fn length_ps(&self) -> u64 {
+        self.length_ps
+    }
+
+    /// Returns whether it has no detours.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.detours.is_empty()
+    }
+
+    /// Returns the number of detours.
+    pub(crate) fn len(&self) -> usize {
+        self.detours.len()
+    }
+
+    /// Returns when work ends that starts at `start_ps`: the CPU works whenever no detour is in progress. No work ends
+    /// at once, also inside a detour.
+    #[inline]
+    pub(crate) fn end(&self, start_ps: u64, phase_ps: u64, work_ps: u64) -> u64 {
+        if work_ps == 0 || self.detours.is_empty() {
+            return start_ps + work_ps;
+        }
+        let mut at = (start_ps + phase_ps) % self.length_ps;
+        let mut next = self.first[(at >> self.shift) as usize] as usize;
+        // What is added to a place of the window to have the time of the simulation.
+        let mut begin = start_ps.wrapping_sub(at);
+        let mut left = work_ps;
+        loop {
+            let Some(detour) = self.detours.get(next) else {
+                if left <= self.length_ps - at {
+                    return begin.wrapping_add(at + left);
+                }
+                left -= self.length_ps - at;
+                begin = begin.wrapping_add(self.length_ps);
+                (at, next) = (0, 0);
+                continue;
+            };
+            if detour.end <= at {
+                next += 1;
+                continue;
+            }
+            if detour.start > at {
+                if left <= detour.start - at {
+                    return begin.wrapping_add(at + left);
+                }
+                left -= detour.start - at;
+            }
+            at = detour.end;
+            next += 1;
+        }
+    }
+
+    /// Returns the shortest operation that LogGOPSim cannot place in this recording, in ps.
+    pub(crate) fn too_long_for_loggopsim_ps(&self) -> u64 {
+        self.detours.last().map_or(0, |last| last.start)
+    }
+
+    /// Returns what LogGOPSim adds to an operation of `length_ps`: the rest of a detour in progress at its start, and
+    /// every detour that starts while it would last without noise. The recording is repeated from the start of its last
+    /// detour on, and its first detour never counts.
+    pub(crate) fn added_as_loggopsim(&self, start_ps: u64, phase_ps: u64, length_ps: u64) -> u64 {
+        let [first, .., last] = &self.detours[..] else { return 0 };
+        let last_start = last.start;
+        let Some(span) = last_start.checked_sub(length_ps).filter(|&span| span > 0) else {
+            return 0;
+        };
+        let at = (start_ps + phase_ps) % span;
+        let (mut place, mut added) = (0, 0);
+        if at > first.start {
+            place = self.first[(at >> self.shift) as usize] as usize;
+            while self.detours.get(place).is_some_and(|detour| detour.start <= at) {
+                place += 1;
+            }
+            place -= 1;
+            added = self.detours[place].end.saturating_sub(at);
+        }
+        let mut end = at + length_ps;
+        while end > self.detours[place + 1].start {
+            place += 1;
+            added += self.detours[place].end - self.detours[place].start;
+            if place == self.detours.len() - 1 {
+                end -= last_start;
+                place = 0;
+            }
+        }
+        added
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition: one picosecond after the other, the CPU works or is away.
+    fn end_by_steps(trace: &Trace, start: u64, phase: u64, work: u64) -> u64 {
+        let (mut at, mut left) = (start, work);
+        while left > 0 {
+            let place = (at + phase) % trace.length_ps;
+            if !trace.detours.iter().any(|detour| detour.contains(&place)) {
+                left -= 1;
+            }
+            at += 1;
+        }
+        at
+    }
+
+    fn trace() -> impl Strategy<Value = Trace> {
+        prop::collection::vec((1_u64..20, 1_u64..9), 0..12).prop_map(|gaps| {
+            let (mut at, mut detours) = (0, vec![]);
+            for (gap, length) in gaps {
+                detours.push(at + gap..at + gap + length);
+                at += gap + length;
+            }
+            Trace::new(detours, at + 3)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn work_ends_when_the_cpu_was_free_for_as_long(
+            trace in trace(), start in 0_u64..900, phase in 0_u64..100, work in 0_u64..300
+        ) {
+            let expected = end_by_steps(&trace, start, phase, work);
+            prop_assert_eq!(trace.end(start, phase, work), expected);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The times of LogGOPSim: what it printed for the same schedules.
+
+use crate::{LOGGOPSIM, schedule, trace};
+use anechoic_simulate::{Model, Noise, Parameters, Phase, simulate};
+
+/// Finishing times of all ranks for each schedule.
+const FOUND: &str = include_str!("reference.tsv");
+
+#[test]
+fn every_rank_finishes_when_loggopsim_says() {
+    let mut compared = 0;
+    for row in FOUND.lines().filter(|row| !row.starts_with('#')) {
+        let [pattern, ranks, eager, noise, times] = row.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{row}");
+        };
+        let ranks = ranks.parse().expect("ranks");
+        let parameters = Parameters { eager_bytes: eager.parse().expect("bytes"), ..LOGGOPSIM };
+        let job = schedule(pattern, ranks, 3, 30_000, 700);
+        let mut noise = match noise {
+            "noise" => {
+                let traces = vec![trace()];
+                Noise::as_loggopsim(traces, ranks as usize, Phase::Independent, 7)
+            }
+            _ => Noise::Quiet,
+        };
+        let found = simulate(&job, &parameters, Model::LogGopSim, &mut noise, &mut |_, _| {});
+        let found: Vec<u64> =
+            found.expect("all is executed").finish_ps.iter().map(|ps| ps / 1_000).collect();
+        let expected: Vec<u64> =
+            times.split(' ').map(|time| time.parse().expect("a time")).collect();
+        assert_eq!(found, expected, "{pattern}, {ranks} ranks, S {eager}, {noise:?}");
+        compared += 1;
+    }
+    assert_eq!(compared, 104, "schedules");
+}
+
+/// Ten rounds of o + L + o + 7·G, and so on: known from LogGOPSim and by hand.
+#[test]
+fn an_ordered_barrier_takes_what_its_messages_take() {
+    for (ranks, expected_ns) in [(1_024, 55_420), (16_384, 77_588)] {
+        let rounds = u64::from(ranks as u32).ilog2();
+        assert_eq!(expected_ns, u64::from(rounds) * (1_500 + 2_500 + 1_500 + 7 * 6));
+        for model in [Model::LogGopSim, Model::Anechoic] {
+            let job = schedule("barrier", ranks, 1, 0, 8);
+            let found = simulate(&job, &LOGGOPSIM, model, &mut Noise::Quiet, &mut |_, _| {});
+            let found = found.expect("all is executed").finish_ps;
+            assert!(found.iter().all(|&ps| ps == expected_ns * 1_000), "{ranks} {model:?}");
+        }
+    }
+}
