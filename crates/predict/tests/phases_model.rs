@@ -2,7 +2,9 @@
 
 use crate::phases::recording::Planted;
 use crate::phases::{MS, SECOND, alone, busy, spans};
-use anechoic_predict::phases::{Ask, Host, Noise, PhaseModel, Timeline, predict, predict_with};
+use anechoic_predict::phases::{
+    Ask, Host, Noise, PhaseModel, Timeline, culprits, predict, predict_with,
+};
 use anechoic_recording::run::RunState;
 use anechoic_recording::{Problem, ProblemKind, Run};
 use proptest::prelude::*;
@@ -268,6 +270,35 @@ fn each_cell_stands_on_its_own_and_none_vanishes_without_a_reason() {
         assert_eq!(grain.cells[1].free_start, alone);
     }
     assert!(with > 0 && without > 0, "{with} extrapolated, {without} not");
+}
+
+/// Each detour is shorter by what the source took of it, and gone if that was all.
+#[test]
+fn a_window_without_a_source() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let planted = Planted { attributed: true, daemon_ns: 5 * MS, ..Planted::new(dir.path()) };
+    planted.write();
+    let noise = Noise::read(&[planted.dir()], None).expect("a recording");
+    let (names, facts) = culprits(&noise);
+    for (_, timeline) in noise.hosts[0].cpus() {
+        let (mut ticks, mut whole) = (0, vec![]);
+        timeline.each(|span| whole.push(span)).expect("readable");
+        for span in &whole {
+            ticks += u64::from(span.length_ns() == 900_000);
+        }
+        let without = |source: &str| {
+            let at = facts.iter().position(|s| s.source == source).expect("a culprit");
+            timeline.without(&names[at]).expect("readable")
+        };
+        let daemon = without("thread");
+        assert_eq!(daemon.lost_ns(), timeline.lost_ns() - 5 * MS);
+        assert_eq!(daemon.count(), timeline.count() - 1);
+        let tick = without("timer-tick");
+        assert_eq!(tick.lost_ns(), timeline.lost_ns() - ticks * 600_000);
+        assert_eq!((tick.count(), tick.length_ns()), (timeline.count(), timeline.length_ns()));
+    }
+    let in_memory = alone();
+    assert_eq!(in_memory.without(&names[0]).expect("in memory").lost_ns(), in_memory.lost_ns());
 }
 
 /// A daemon of 5 ms twice in 20 s is 0.1 % of the noise, and what a large job waits for.

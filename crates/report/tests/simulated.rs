@@ -50,7 +50,7 @@ fn simulated_with_recorded_detours() {
     std::fs::write(&file, text).expect("written");
     let options = [("pattern", "sweep"), ("ranks", "100"), ("network", "daint"), ("replicas", "3")];
     let ask = Ask::read(&Answers::read(OPTIONS, &options).expect("options")).expect("a request");
-    let found = run(&ask, &[file.clone()], &mut |_, _| {}).expect("a simulation");
+    let found = run(&ask, std::slice::from_ref(&file), &mut |_, _| {}).expect("a simulation");
     let whole = found.slowdown.expect("with noise");
     assert!(whole.mean > 1.05 && whole.by_loggopsim.is_some() && whole.interval.is_none());
     assert_eq!(found.noise.expect("recorded").hosts[0].detours, 2_000);

@@ -104,6 +104,13 @@ pub static OPTIONS: &[OptionRow] = &[
     )
     .default("1"),
     OptionRow::new(
+        "sources",
+        Value::Count { least: 0, most: 16 },
+        "N",
+        "Sources without which the same simulations are repeated: those with most time, and the longest",
+    )
+    .default("4"),
+    OptionRow::new(
         "length",
         Value::Duration,
         "TIME",
@@ -206,6 +213,8 @@ pub struct Ask {
     pub(crate) model: Model,
     pub(crate) replicas: u64,
     pub(crate) seed: u64,
+    /// Number of sources whose cost is simulated.
+    pub(crate) sources: u64,
     pub(crate) length_ns: Option<u64>,
     pub(crate) goal_out: Option<PathBuf>,
 }
@@ -246,6 +255,7 @@ impl Ask {
             model,
             replicas: answers.one("replicas")?,
             seed: answers.one("seed")?,
+            sources: answers.one("sources")?,
             length_ns: answers.given::<Duration>("length").map(ns),
             goal_out: answers.given("goal-out"),
         })

@@ -19,6 +19,7 @@
 
 mod ask;
 mod engine;
+mod given;
 pub mod goal;
 mod noise;
 mod parameters;
@@ -28,10 +29,11 @@ mod simulation;
 
 pub use ask::{Ask, OPTIONS};
 pub use engine::{Model, Outcome, simulate};
+pub use given::NoiseFacts;
 pub use noise::Noise;
 pub use noise::law::{Law, Streams};
 pub use noise::phase::Phase;
 pub use noise::trace::Trace;
 pub use parameters::{Network, Parameters};
 pub use schedule::{ANY_RANK, ANY_TAG, Action, Builder, Schedule};
-pub use simulation::{Fate, JobFacts, NoiseFacts, Replica, Simulation, Slowdown, run};
+pub use simulation::{Fate, JobFacts, Replica, Simulation, Slowdown, SourceEffect, run};

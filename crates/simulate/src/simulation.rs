@@ -2,15 +2,13 @@
 
 use crate::ask::{Ask, Source};
 use crate::engine::{Model, Outcome, simulate};
+use crate::given::{Given, NoiseFacts};
 use crate::noise::Noise;
-use crate::noise::law::{Law, Streams};
-use crate::noise::phase::{Phase, as_loggopsim, places};
-use crate::noise::trace::Trace;
 use crate::parameters::{PS, Parameters};
 use crate::schedule::Schedule;
 use crate::{goal, patterns};
 use anechoic_analyze::stats::{Interval, mean, quantile};
-use anechoic_predict::phases::{Host, HostFacts, Noise as Recorded};
+use anechoic_predict::phases::SourceFacts;
 use anechoic_recording::{Problem, ProblemKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -45,8 +43,29 @@ pub struct Simulation {
     pub replicas: Vec<Replica>,
     /// The slowdown over all replicas; absent without noise.
     pub slowdown: Option<Slowdown>,
+    /// What single sources cost, the costliest first; empty where sources are unknown.
+    pub sources: Vec<SourceEffect>,
     /// Notes for the reader.
     pub notes: Vec<String>,
+}
+
+/// What a source costs: the same simulations without its time.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SourceEffect {
+    /// Identifier of the source.
+    pub source: String,
+    /// Name within the source; empty if there is only one.
+    pub name: String,
+    /// Its share of the lost time of the recordings.
+    pub share: f64,
+    /// Longest time that it took of a single detour, in ns.
+    pub longest_ns: u64,
+    /// Mean slowdown without it.
+    pub without: f64,
+    /// Mean of what it adds to the slowdown, over pairs of simulations with the same seed.
+    pub cost: f64,
+    /// 95 % interval of the median of that; absent for fewer than 6 replicas.
+    pub interval: Option<Interval>,
 }
 
 /// What the ranks of a job did.
@@ -70,19 +89,6 @@ pub struct JobFacts {
     pub message_bytes: u64,
 }
 
-/// Where the noise is from.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct NoiseFacts {
-    /// The law in words; absent if it was recorded.
-    pub law: Option<String>,
-    /// The recorded hosts.
-    pub hosts: Vec<HostFacts>,
-    /// Which CPUs have the same noise at the same time: `host`, `independent` or `common`.
-    pub phase: &'static str,
-    /// Seed of the first replica. The others have the numbers that follow it.
-    pub seed: u64,
-}
-
 /// What noise did in one simulation.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Replica {
@@ -94,6 +100,8 @@ pub struct Replica {
     pub last_rank: u32,
     /// Time relative to no noise.
     pub slowdown: f64,
+    /// Number of ranks that finished later than without noise.
+    pub late_ranks: u64,
     /// By how much noise lengthened what a rank did, in ns: the mean of all ranks.
     pub lost_ns: f64,
     /// The same of the rank that lost most.
@@ -151,13 +159,6 @@ impl Fate {
     }
 }
 
-/// The noise of a simulation, before phases are drawn.
-#[derive(Debug)]
-enum Given {
-    Law(Law),
-    Recorded { traces: Arc<Vec<Trace>>, cpus: Vec<usize>, hosts: Vec<HostFacts> },
-}
-
 /// Simulates what is asked for, with noise from recordings and text files of detours. `progress` is called with the number
 /// of events so far and of all.
 ///
@@ -172,43 +173,14 @@ pub fn run(
     if let Some(file) = &ask.goal_out {
         write(&schedule, file)?;
     }
-    let (given, mut notes) = given(ask, noise)?;
+    let (given, mut notes) = Given::read(ask, noise)?;
     if let Some(given) = &given {
-        check(given, ask, &schedule)?;
-        notes.extend(saturation(given, &schedule));
+        given.check(ask, &schedule)?;
+        notes.extend(given.saturation(&schedule));
     }
-    let both = ask.model == Model::Anechoic && matches!(given, Some(Given::Recorded { .. }));
-    let replicas = match &given {
-        None => 0,
-        // Nothing of it is drawn.
-        Some(Given::Law(Law::Once { .. })) => 1,
-        Some(_) => ask.replicas,
-    };
-    let each = schedule.len() as u64 + schedule.messages();
-    let all = each * (1 + replicas * if both { 2 } else { 1 });
-    let mut runs = 0;
-    let mut simulated = |model: Model, mut noise: Noise| {
-        let before = each * runs;
-        runs += 1;
-        simulate(&schedule, &ask.parameters, model, &mut noise, &mut |done, _| {
-            progress((before + done).min(all), all);
-        })
-    };
-    let quiet_ps = simulated(ask.model, Noise::Quiet)?.end_ps();
-    let (mut found, mut by_loggopsim) = (vec![], vec![]);
-    if let Some(given) = &given {
-        for replica in 0..replicas {
-            let seed = ask.seed.wrapping_add(replica);
-            let noise = given.draw(&schedule, ask.phase, ask.model, seed);
-            let outcome = simulated(ask.model, noise.clone())?;
-            found.push(Replica::new(seed, &outcome, quiet_ps));
-            if both {
-                let other = simulated(Model::LogGopSim, noise)?;
-                by_loggopsim.push(ratio(other.end_ps(), quiet_ps));
-            }
-        }
-    }
-    Ok(Simulation {
+    let mut simulator = Simulator { ask, schedule: &schedule, progress, ended: 0, all: 1 };
+    let quiet = simulator.run(ask.model, &mut Noise::Quiet)?;
+    let mut found = Simulation {
         job: JobFacts::new(&ask.source, &schedule),
         network: match &ask.changed {
             Some(file) => format!("{}, changed by {}", ask.network.source, file.display()),
@@ -219,12 +191,85 @@ pub fn run(
             Model::Anechoic => "anechoic",
             Model::LogGopSim => "loggopsim",
         },
-        noise: given.map(|given| given.facts(ask)),
-        quiet_ns: quiet_ps as f64 / PS as f64,
-        slowdown: Slowdown::new(&found, quiet_ps, &by_loggopsim),
-        replicas: found,
+        noise: given.as_ref().map(|given| given.facts(ask)),
+        quiet_ns: ns(quiet.end_ps()),
+        replicas: vec![],
+        slowdown: None,
+        sources: vec![],
         notes,
-    })
+    };
+    if let Some(given) = &given {
+        simulator.add_noise(given, &quiet, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// Simulates one schedule again and again.
+struct Simulator<'a> {
+    ask: &'a Ask,
+    schedule: &'a Schedule,
+    progress: &'a mut dyn FnMut(u64, u64),
+    /// Simulations that have ended, and all.
+    ended: u64,
+    all: u64,
+}
+
+impl Simulator<'_> {
+    fn run(&mut self, model: Model, noise: &mut Noise) -> Result<Outcome, Problem> {
+        let each = self.schedule.len() as u64 + self.schedule.messages();
+        let (before, all) = (each * self.ended, each * self.all);
+        self.ended += 1;
+        simulate(self.schedule, &self.ask.parameters, model, noise, &mut |done, _| {
+            (self.progress)((before + done).min(all), all);
+        })
+    }
+
+    /// Adds what noise does: in replicas, by the rules of LogGOPSim, and without one source after the other.
+    fn add_noise(
+        &mut self,
+        given: &Given,
+        quiet: &Outcome,
+        found: &mut Simulation,
+    ) -> Result<(), Problem> {
+        let quiet_ps = quiet.end_ps();
+        let both = self.ask.model == Model::Anechoic && matches!(given, Given::Recorded { .. });
+        let sources = given.sources(self.ask);
+        let replicas = given.replicas(self.ask);
+        self.all = 1 + replicas * (1 + u64::from(both) + sources.len() as u64);
+        let mut without = vec![];
+        for (name, _) in &sources {
+            without.push(Arc::new(given.without(name)?));
+        }
+        let mut by_loggopsim = vec![];
+        let mut by_source = vec![vec![]; sources.len()];
+        for replica in 0..replicas {
+            let seed = self.ask.seed.wrapping_add(replica);
+            let mut noise = given.draw(self.ask, self.schedule, seed);
+            let outcome = self.run(self.ask.model, &mut noise)?;
+            found.replicas.push(Replica::new(seed, &outcome, quiet));
+            if both {
+                let other = self.run(Model::LogGopSim, &mut noise)?;
+                by_loggopsim.push(ratio(other.end_ps(), quiet_ps));
+            }
+            for (traces, slowdowns) in without.iter().zip(&mut by_source) {
+                let outcome = self.run(self.ask.model, &mut noise.with_traces(traces))?;
+                slowdowns.push(ratio(outcome.end_ps(), quiet_ps));
+            }
+        }
+        found.slowdown = Slowdown::new(&found.replicas, quiet_ps, &by_loggopsim);
+        let with: Vec<f64> = found.replicas.iter().map(|replica| replica.slowdown).collect();
+        found.sources = sources
+            .into_iter()
+            .zip(by_source)
+            .filter_map(|((_, facts), without)| SourceEffect::new(facts, &with, &without))
+            .collect();
+        found.sources.sort_by(|a, b| a.without.total_cmp(&b.without));
+        Ok(())
+    }
+}
+
+fn ns(ps: u64) -> f64 {
+    ps as f64 / PS as f64
 }
 
 fn ratio(end_ps: u64, quiet_ps: u64) -> f64 {
@@ -257,104 +302,6 @@ fn write(schedule: &Schedule, file: &Path) -> Result<(), Problem> {
     written.and_then(|()| out.flush()).map_err(failed)
 }
 
-/// Returns the noise that was given, with notes on it.
-fn given(ask: &Ask, noise: &[PathBuf]) -> Result<(Option<Given>, Vec<String>), Problem> {
-    if let Some(law) = ask.law {
-        return match noise.first() {
-            None => Ok((Some(Given::Law(law)), vec![])),
-            Some(place) => {
-                let why = "noise is either drawn by --law or taken from recordings";
-                Err(ProblemKind::Usage.problem(why, "give one of them").about(place.display()))
-            }
-        };
-    }
-    if noise.is_empty() {
-        return Ok((None, vec![]));
-    }
-    let recorded = Recorded::read(noise, ask.length_ns)?;
-    let cpus: Vec<usize> = recorded.hosts.iter().map(|host| host.cpus().len()).collect();
-    let timelines = recorded.hosts.iter().flat_map(Host::cpus);
-    let traces = timelines.map(|(_, timeline)| Trace::from_timeline(timeline));
-    let traces = traces.collect::<Result<Vec<_>, Problem>>()?;
-    if traces.iter().all(Trace::is_quiet) {
-        let why = "the recordings have no detours";
-        return Err(ProblemKind::NoVerdict.problem(why, "measure longer: `anechoic run -d 60s`"));
-    }
-    let hosts = recorded.hosts.iter().map(HostFacts::from_host).collect();
-    Ok((Some(Given::Recorded { traces: Arc::new(traces), cpus, hosts }), recorded.notes))
-}
-
-/// Refuses noise that does not fit the schedule.
-fn check(given: &Given, ask: &Ask, schedule: &Schedule) -> Result<(), Problem> {
-    match given {
-        Given::Law(Law::Once { cpu, .. }) if *cpu >= schedule.ranks() as usize => {
-            let why = format!("there is no rank {cpu}: there are {}", schedule.ranks());
-            Err(ProblemKind::Usage.problem(why, "give --on-rank below that"))
-        }
-        Given::Recorded { traces, .. } if ask.model == Model::LogGopSim => {
-            let longest_ps = (schedule.longest_ns() * PS).max(ask.parameters.overhead_ps);
-            match traces.iter().find(|trace| trace.too_long_for_loggopsim_ps() <= longest_ps) {
-                None => Ok(()),
-                Some(_) => {
-                    let why =
-                        "a recording is shorter than one operation, which LogGOPSim cannot place";
-                    Err(ProblemKind::Data.problem(why, "measure longer, or leave --model out"))
-                }
-            }
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Returns a note if the recordings are too few for as many ranks: what decides is then their longest detour.
-fn saturation(given: &Given, schedule: &Schedule) -> Option<String> {
-    let Given::Recorded { traces, .. } = given else { return None };
-    let detours: usize = traces.iter().map(Trace::len).sum();
-    let ranks = schedule.ranks() as usize;
-    (ranks > detours).then(|| {
-        format!(
-            "{ranks} ranks share {detours} recorded detours: what costs most is the longest of them, and no longer one can \
-             occur"
-        )
-    })
-}
-
-impl Given {
-    /// Draws the noise of a replica.
-    fn draw(&self, schedule: &Schedule, phase: Phase, model: Model, seed: u64) -> Noise {
-        let streams = schedule.ranks() as usize * schedule.cpus();
-        match self {
-            // Ranks, not CPUs, are named by --on-rank.
-            Self::Law(Law::Once { cpu, at_ns, delay_ns }) => {
-                let law =
-                    Law::Once { cpu: cpu * schedule.cpus(), at_ns: *at_ns, delay_ns: *delay_ns };
-                Noise::Law(Streams::new(law, streams, seed, false))
-            }
-            Self::Law(law) => Noise::Law(Streams::new(*law, streams, seed, phase == Phase::Common)),
-            Self::Recorded { traces, cpus, .. } => {
-                let places = match model {
-                    Model::Anechoic => places(traces, cpus, streams, phase, seed),
-                    Model::LogGopSim => as_loggopsim(traces, streams, phase, seed),
-                };
-                Noise::Recorded { traces: traces.clone(), places }
-            }
-        }
-    }
-
-    fn facts(self, ask: &Ask) -> NoiseFacts {
-        let phase = match ask.phase {
-            Phase::Host => "host",
-            Phase::Independent => "independent",
-            Phase::Common => "common",
-        };
-        let (law, hosts) = match self {
-            Self::Law(law) => (Some(law.words()), vec![]),
-            Self::Recorded { hosts, .. } => (None, hosts),
-        };
-        NoiseFacts { law, hosts, phase, seed: ask.seed }
-    }
-}
-
 impl JobFacts {
     fn new(source: &Source, schedule: &Schedule) -> Self {
         let (name, job) = match source {
@@ -375,10 +322,10 @@ impl JobFacts {
 }
 
 impl Replica {
-    fn new(seed: u64, outcome: &Outcome, quiet_ps: u64) -> Self {
-        let ns = |ps: u64| ps as f64 / PS as f64;
+    fn new(seed: u64, outcome: &Outcome, quiet: &Outcome) -> Self {
         let mut finish: Vec<f64> = outcome.finish_ps.iter().map(|&ps| ns(ps)).collect();
         let lost: Vec<f64> = outcome.lost_ps.iter().map(|&ps| ns(ps)).collect();
+        let late = outcome.finish_ps.iter().zip(&quiet.finish_ps);
         let end_ps = outcome.end_ps();
         let last = outcome.finish_ps.iter().position(|&finish_ps| finish_ps == end_ps);
         finish.sort_unstable_by(f64::total_cmp);
@@ -386,7 +333,8 @@ impl Replica {
             seed,
             finish_ns: ns(end_ps),
             last_rank: last.unwrap_or(0) as u32,
-            slowdown: ratio(end_ps, quiet_ps),
+            slowdown: ratio(end_ps, quiet.end_ps()),
+            late_ranks: late.filter(|(late, quiet)| late > quiet).count() as u64,
             lost_ns: mean(&lost).unwrap_or(0.0),
             most_lost_ns: lost.iter().copied().fold(0.0, f64::max),
             finish_of_ranks_ns: QUANTILES
@@ -419,6 +367,24 @@ impl Slowdown {
             most_lost_ns,
             fate: Fate::new(delay_ns, lost_ns, most_lost_ns),
             by_loggopsim: mean(by_loggopsim),
+        })
+    }
+}
+
+impl SourceEffect {
+    fn new(facts: SourceFacts, with: &[f64], without: &[f64]) -> Option<Self> {
+        let SourceFacts { source, name, share, longest_ns } = facts;
+        let mut costs: Vec<f64> =
+            with.iter().zip(without).map(|(with, without)| with - without).collect();
+        costs.sort_unstable_by(f64::total_cmp);
+        Some(Self {
+            source,
+            name,
+            share,
+            longest_ns,
+            without: mean(without)?,
+            cost: mean(&costs)?,
+            interval: median_interval(&costs),
         })
     }
 }

@@ -37,9 +37,9 @@ fn every_rank_finishes_when_loggopsim_says() {
 /// Ten rounds of o + L + o + 7·G, and so on: known from LogGOPSim and by hand.
 #[test]
 fn an_ordered_barrier_takes_what_its_messages_take() {
-    for (ranks, expected_ns) in [(1_024, 55_420), (16_384, 77_588)] {
-        let rounds = u64::from(ranks as u32).ilog2();
-        assert_eq!(expected_ns, u64::from(rounds) * (1_500 + 2_500 + 1_500 + 7 * 6));
+    for (ranks, expected_ns) in [(1_024_u32, 55_420), (16_384, 77_588)] {
+        let rounds = u64::from(ranks.ilog2());
+        assert_eq!(expected_ns, rounds * (1_500 + 2_500 + 1_500 + 7 * 6));
         for model in [Model::LogGopSim, Model::Anechoic] {
             let job = schedule("barrier", ranks, 1, 0, 8);
             let found = simulate(&job, &LOGGOPSIM, model, &mut Noise::Quiet, &mut |_, _| {});

@@ -45,7 +45,7 @@ const CEILINGS: &[Ceiling] = &[
     Ceiling { name: "predict", long_closures: 17, closures: 17 },
     Ceiling { name: "recording", long_closures: 20, closures: 11 },
     Ceiling { name: "report", long_closures: 14, closures: 16 },
-    Ceiling { name: "simulate", long_closures: 8, closures: 11 },
+    Ceiling { name: "simulate", long_closures: 7, closures: 11 },
     Ceiling { name: "system", long_closures: 26, closures: 14 },
     Ceiling { name: "xtask", long_closures: 10, closures: 15 },
 ];

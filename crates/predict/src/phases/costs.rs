@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Number of sources with the most time, and with the longest single detour, whose cost is computed.
 const MOST: usize = 8;
 
-/// Returns the sources that may matter, sorted by decreasing time; empty if sources are unknown.
-pub(super) fn culprits(noise: &Noise) -> (Vec<SourceName>, Vec<SourceFacts>) {
+/// Returns the sources that may matter, those with most time and those with the longest detours, sorted by decreasing time;
+/// empty if sources are unknown.
+pub fn culprits(noise: &Noise) -> (Vec<SourceName>, Vec<SourceFacts>) {
     if noise.sources.is_err() {
         return (vec![], vec![]);
     }

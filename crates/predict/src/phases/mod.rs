@@ -37,6 +37,7 @@ mod walked_tests;
 mod without;
 
 pub use closed_form::ClosedForm;
+pub use costs::culprits;
 pub use law::Law;
 pub use laws::{Laws, laws};
 pub use model::{Ask, MOST_RANKS, predict, predict_with};
@@ -50,6 +51,7 @@ pub use recursion::{Job, Tables};
 pub use runs::{BUDGET, Recursion, recursion};
 pub use span::{LONGEST_NS, Span};
 pub use tail::{Extrapolated, Tail};
+pub use taken::SourceName;
 pub use timeline::{Host, Timeline};
 
 use anechoic_recording::{Problem, ProblemKind};

@@ -3,7 +3,7 @@
 use super::longest_detours::LongestDetours;
 use super::recorded_cpu::RecordedCpu;
 use super::span::Span;
-use super::taken::SourceName;
+use super::taken::{SourceName, TakenSums};
 use anechoic_recording::{Activity, Problem};
 
 /// One CPU's detours in a window of time that repeats if a model needs a longer one. Detours of a recording are read
@@ -76,6 +76,23 @@ impl Timeline {
         each: impl FnMut(Span, &[Activity]),
     ) -> Result<(), Problem> {
         self.recorded.as_ref().map_or(Ok(()), |recorded| recorded.each_with_activities(each))
+    }
+
+    /// Returns the same window without the time that a source took: each detour is shorter by it. Nothing is known of the
+    /// sources of detours in memory, which stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// The recording can no longer be read.
+    pub fn without(&self, source: &SourceName) -> Result<Self, Problem> {
+        let Some(recorded) = &self.recorded else { return Ok(self.clone()) };
+        let clock = recorded.recording().run().clock.clone();
+        let (mut sums, mut detours) = (TakenSums::new([source]), vec![]);
+        self.each_with_activities(|span, activities| {
+            let taken = sums.add(activities, span, &clock).first().map_or(0, |taken| taken.1);
+            detours.push(Span { end_ns: span.end_ns - taken, ..span });
+        })?;
+        Ok(Self::new(self.length_ns, detours))
     }
 
     /// Returns the recorded CPU, if there is one.

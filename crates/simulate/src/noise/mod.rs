@@ -53,6 +53,16 @@ impl Noise {
         Self::Law(Streams::new(law, cpus, seed, false))
     }
 
+    /// Returns the same noise with other recordings, of the same lengths.
+    pub(crate) fn with_traces(&self, traces: &Arc<Vec<Trace>>) -> Self {
+        match self {
+            Self::Recorded { places, .. } => {
+                Self::Recorded { traces: traces.clone(), places: places.clone() }
+            }
+            other => other.clone(),
+        }
+    }
+
     /// Returns when a piece of work ends on a CPU of all ranks that starts it at `start_ps`.
     #[inline]
     pub(crate) fn end(&mut self, cpu: usize, start_ps: u64, work_ps: u64) -> u64 {

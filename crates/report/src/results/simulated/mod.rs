@@ -5,10 +5,11 @@ mod words;
 use super::described::{Grouping, Section};
 use super::row::{Print, Row};
 use super::{Input, Model};
+use crate::names::title_of;
 use crate::screen::Screen;
-use crate::style::View;
+use crate::style::{View, clip};
 use crate::table::Table;
-use crate::units::{count, counted, fine, long, noise, slowdown};
+use crate::units::{bounds, count, counted, fine, long, noise, share, slowdown};
 use anechoic_recording::Problem;
 use anechoic_simulate::{Ask, OPTIONS, Replica, Simulation, run};
 
@@ -38,8 +39,8 @@ of communication or a GOAL file; messages cost what the LogGOPS model says, with
 `predict phases` has closed forms for jobs whose ranks all meet.";
 
 const EXAMPLES: &str = "Examples:
-  anechoic run -d 60s -o noise && anechoic simulate --pattern allreduce-rd --ranks 65536 noise
-  anechoic simulate --pattern halo2d --ranks 1e5 --grain 5ms --network daint noise
+  anechoic run -d 60s -o noise && anechoic simulate --pattern allreduce-rd --ranks 1024 noise
+  anechoic simulate --pattern halo2d --ranks 1e5 --replicas 2 --sources 0 --network daint noise
   anechoic simulate --pattern chain --ranks 64 --law once --on-rank 32 --delay 10ms   one delay, and how far it reaches
   anechoic simulate --goal job.goal --model loggopsim noise                           the times of LogGOPSim
   anechoic simulate --pattern barrier --law periodic --json | jq .slowdown";
@@ -79,12 +80,35 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
         screen.note("give a recording of `anechoic run`, or --law, to see what noise costs");
         return screen;
     }
+    if !found.sources.is_empty() {
+        screen.section("without one source (the same simulations)");
+        screen.table(sources(found, noise_of_guest(found)));
+    }
     let shown = if view.all { found.replicas.len() } else { BRIEFLY.min(found.replicas.len()) };
     screen.gap();
     screen.table(replicas(&found.replicas[..shown]));
     screen.gap();
     screen.note(&words::columns(found.replicas.len() - shown));
     screen
+}
+
+/// Returns whether the noise was recorded in a guest of a hypervisor.
+fn noise_of_guest(found: &Simulation) -> bool {
+    found.noise.as_ref().is_some_and(|noise| noise.guest)
+}
+
+/// Widest name of a source.
+const NAME: usize = 28;
+
+fn sources(found: &Simulation, guest: bool) -> Table {
+    Table::with_rows(&found.sources)
+        .name("source", move |source| clip(&title_of(&source.source, &source.name, guest), NAME))
+        .number("share of noise", |source| share(source.share))
+        .number("longest", |source| fine(source.longest_ns as f64))
+        .number("without", |source| slowdown(source.without))
+        .number("cost", |source| format!("{:+.3}", source.cost))
+        .number("95 %", |source| bounds(source.interval, None, |cost| format!("{cost:+.3}")))
+        .captioned("The slowdown without each source")
 }
 
 /// Simulations that are shown if not all are asked for.
@@ -94,7 +118,7 @@ const BRIEFLY: usize = 10;
 fn host_line(host: &anechoic_predict::phases::HostFacts) -> String {
     let cpus = counted(host.cpus.len() as u64, "CPU", "CPUs");
     let detours = counted(host.detours, "detour", "detours");
-    let (name, window) = (crate::style::clip(&host.name, 28), long(host.window_ns));
+    let (name, window) = (clip(&host.name, 28), long(host.window_ns));
     format!("{name} · {cpus} for {window} · {detours} · noise {}", noise(host.noise))
 }
 
@@ -104,9 +128,7 @@ fn replicas(replicas: &[Replica]) -> Table {
         .number("slowdown", |replica| slowdown(replica.slowdown))
         .number("finish", |replica| fine(replica.finish_ns))
         .number("last rank", |replica| count(u64::from(replica.last_rank)))
-        .number("first finish", |replica| {
-            fine(replica.finish_of_ranks_ns.first().copied().unwrap_or(0.0))
-        })
+        .number("late ranks", |replica| count(replica.late_ranks))
         .number("lost per rank", |replica| fine(replica.lost_ns))
         .number("at most", |replica| fine(replica.most_lost_ns))
         .captioned("Simulations")

@@ -1,6 +1,7 @@
 //! The sentences on a simulated job.
 
-use crate::units::{asked, bounds, bytes, count, counted, fine, slowdown};
+use crate::names::title_of;
+use crate::units::{asked, bounds, bytes, count, counted, fine, share, slowdown};
 use anechoic_simulate::{Fate, NoiseFacts, Simulation, Slowdown};
 
 /// Describes what ranks did.
@@ -39,6 +40,7 @@ pub(super) fn parameters(found: &Simulation) -> String {
 /// Describes whose noise comes together, the seed and the rules.
 pub(super) fn phase(found: &Simulation, noise: &NoiseFacts) -> String {
     let together = match (noise.phase, &noise.law) {
+        (_, Some(law)) if law.starts_with("one delay") => "on a machine without other noise",
         ("common", _) => "all CPUs have the same noise at the same time",
         ("host", None) => "hosts begin at random, their CPUs together",
         _ => "each CPU has noise of its own",
@@ -66,6 +68,7 @@ pub(super) fn headline(found: &Simulation) -> Vec<String> {
         slowdown(whole.median)
     )];
     sentences.push(fate(whole));
+    sentences.extend(costliest(found, whole));
     sentences.extend(whole.by_loggopsim.map(|by_loggopsim| {
         let (ours, theirs) = (slowdown(whole.mean), slowdown(by_loggopsim));
         match ours == theirs {
@@ -74,6 +77,20 @@ pub(super) fn headline(found: &Simulation) -> Vec<String> {
         }
     }));
     sentences
+}
+
+/// Names the source that costs most, if any does beyond doubt.
+fn costliest(found: &Simulation, whole: &Slowdown) -> Option<String> {
+    let source = found.sources.first()?;
+    source.interval.filter(|interval| interval.low > 0.0)?;
+    let guest = found.noise.as_ref().is_some_and(|noise| noise.guest);
+    Some(format!(
+        "Without {} ({} of the noise) the mean slowdown would be {} instead of {}.",
+        title_of(&source.source, &source.name, guest),
+        share(source.share),
+        slowdown(source.without),
+        slowdown(whole.mean)
+    ))
 }
 
 /// Returns what became of the noise.
@@ -98,6 +115,6 @@ pub(super) fn columns(left_out: usize) -> String {
         left_out => format!("; --all shows {} more", count(left_out as u64)),
     };
     format!(
-        "lost per rank: by how much noise lengthened what a rank did, the mean and the most of all ranks{more}"
+        "late ranks: those that finish later than without noise; lost per rank: by how much noise lengthened what a rank did, the mean and the most of all ranks{more}"
     )
 }

@@ -1,0 +1,197 @@
+//! The noise that was given, before phases are drawn.
+
+use crate::ask::Ask;
+use crate::engine::Model;
+use crate::noise::Noise;
+use crate::noise::law::{Law, Streams};
+use crate::noise::phase::Phase;
+use crate::noise::trace::Trace;
+use crate::parameters::PS;
+use crate::schedule::Schedule;
+use anechoic_predict::phases::{
+    Host, HostFacts, Noise as Recorded, SourceFacts, SourceName, Timeline, culprits,
+};
+use anechoic_recording::{Problem, ProblemKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Where the noise is from.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct NoiseFacts {
+    /// The law in words; absent if it was recorded.
+    pub law: Option<String>,
+    /// The recorded hosts.
+    pub hosts: Vec<HostFacts>,
+    /// Which CPUs have the same noise at the same time: `host`, `independent` or `common`.
+    pub phase: &'static str,
+    /// Whether any of the hosts is a guest of a hypervisor.
+    #[serde(skip)]
+    pub guest: bool,
+    /// Seed of the first replica. The others have the numbers that follow it.
+    pub seed: u64,
+}
+
+/// The noise of a simulation, before phases are drawn.
+#[derive(Debug)]
+pub(crate) enum Given {
+    /// A law.
+    Law(Law),
+    /// Recordings, with the detours of all their CPUs and the number of CPUs of each.
+    Recorded { recorded: Box<Recorded>, traces: Vec<Trace>, cpus: Vec<usize> },
+}
+
+impl Given {
+    /// Reads the noise that was asked for, with notes on it.
+    ///
+    /// # Errors
+    /// A recording cannot be read or has no detours, or a law was given as well.
+    pub(crate) fn read(
+        ask: &Ask,
+        places: &[PathBuf],
+    ) -> Result<(Option<Self>, Vec<String>), Problem> {
+        if let Some(law) = ask.law {
+            return match places.first() {
+                None => Ok((Some(Self::Law(law)), vec![])),
+                Some(place) => {
+                    let why = "noise is either drawn by --law or taken from recordings";
+                    let problem = ProblemKind::Usage.problem(why, "give one of them");
+                    Err(problem.about(place.display()))
+                }
+            };
+        }
+        if places.is_empty() {
+            return Ok((None, vec![]));
+        }
+        let mut recorded = Recorded::read(places, ask.length_ns)?;
+        let notes = std::mem::take(&mut recorded.notes);
+        let traces = traces(&recorded, Trace::from_timeline)?;
+        if traces.iter().all(Trace::is_quiet) {
+            let why = "the recordings have no detours";
+            return Err(
+                ProblemKind::NoVerdict.problem(why, "measure longer: `anechoic run -d 60s`")
+            );
+        }
+        let cpus = recorded.hosts.iter().map(|host| host.cpus().len()).collect();
+        Ok((Some(Self::Recorded { recorded: Box::new(recorded), traces, cpus }), notes))
+    }
+
+    /// Refuses noise that does not fit the schedule.
+    pub(crate) fn check(&self, ask: &Ask, schedule: &Schedule) -> Result<(), Problem> {
+        match self {
+            Self::Law(Law::Once { cpu, .. }) if *cpu >= schedule.ranks() as usize => {
+                let why = format!("there is no rank {cpu}: there are {}", schedule.ranks());
+                Err(ProblemKind::Usage.problem(why, "give --on-rank below that"))
+            }
+            Self::Recorded { traces, .. } if ask.model == Model::LogGopSim => {
+                let longest_ps = (schedule.longest_ns() * PS).max(ask.parameters.overhead_ps);
+                match traces.iter().all(|trace| trace.too_long_for_loggopsim_ps() > longest_ps) {
+                    true => Ok(()),
+                    false => {
+                        let why = "a recording is shorter than one operation, which LogGOPSim cannot place";
+                        Err(ProblemKind::Data.problem(why, "measure longer, or leave --model out"))
+                    }
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns a note if the recordings are too few for as many ranks: what decides is then their longest detour.
+    pub(crate) fn saturation(&self, schedule: &Schedule) -> Option<String> {
+        let Self::Recorded { traces, .. } = self else { return None };
+        let detours: usize = traces.iter().map(Trace::len).sum();
+        let ranks = schedule.ranks() as usize;
+        (ranks > detours).then(|| {
+            format!(
+                "{ranks} ranks share {detours} recorded detours: what costs most is the longest of them, and no longer one \
+                 can occur"
+            )
+        })
+    }
+
+    /// Returns how many simulations differ: of one delay, nothing is drawn.
+    pub(crate) fn replicas(&self, ask: &Ask) -> u64 {
+        if matches!(self, Self::Law(Law::Once { .. })) { 1 } else { ask.replicas }
+    }
+
+    /// Draws the noise of a replica.
+    pub(crate) fn draw(&self, ask: &Ask, schedule: &Schedule, seed: u64) -> Noise {
+        let streams = schedule.ranks() as usize * schedule.cpus();
+        match self {
+            // Ranks, not CPUs, are named by --on-rank.
+            Self::Law(Law::Once { cpu, at_ns, delay_ns }) => {
+                let cpu = cpu * schedule.cpus();
+                let law = Law::Once { cpu, at_ns: *at_ns, delay_ns: *delay_ns };
+                Noise::Law(Streams::new(law, streams, seed, false))
+            }
+            Self::Law(law) => {
+                Noise::Law(Streams::new(*law, streams, seed, ask.phase == Phase::Common))
+            }
+            Self::Recorded { traces, cpus, .. } => match ask.model {
+                Model::Anechoic => Noise::recorded(traces.clone(), cpus, streams, ask.phase, seed),
+                Model::LogGopSim => Noise::as_loggopsim(traces.clone(), streams, ask.phase, seed),
+            },
+        }
+    }
+
+    /// Returns the sources whose cost is worth simulating, at most as many as asked for.
+    pub(crate) fn sources(&self, ask: &Ask) -> Vec<(SourceName, SourceFacts)> {
+        let Self::Recorded { recorded, .. } = self else { return vec![] };
+        let (names, facts) = culprits(recorded);
+        let mut sources: Vec<(SourceName, SourceFacts)> = names.into_iter().zip(facts).collect();
+        // Alternately those with most time and those with the longest detours.
+        let mut longest: Vec<usize> = (0..sources.len()).collect();
+        longest.sort_by_key(|&at| std::cmp::Reverse(sources[at].1.longest_ns));
+        let mut order: Vec<usize> =
+            (0..sources.len()).zip(longest).flat_map(|(a, b)| [a, b]).collect();
+        let mut seen = std::collections::BTreeSet::new();
+        order.retain(|&at| seen.insert(at));
+        order.truncate(ask.sources as usize);
+        order.sort_unstable();
+        let mut at = 0;
+        sources.retain(|_| {
+            at += 1;
+            order.contains(&(at - 1))
+        });
+        sources
+    }
+
+    /// Returns the detours of all CPUs without the time of a source.
+    ///
+    /// # Errors
+    /// A recording can no longer be read.
+    pub(crate) fn without(&self, source: &SourceName) -> Result<Vec<Trace>, Problem> {
+        match self {
+            Self::Law(_) => Ok(vec![]),
+            Self::Recorded { recorded, .. } => {
+                traces(recorded, |timeline| Trace::from_timeline(&timeline.without(source)?))
+            }
+        }
+    }
+
+    /// Returns what the reader learns of the noise.
+    pub(crate) fn facts(&self, ask: &Ask) -> NoiseFacts {
+        let phase = match ask.phase {
+            Phase::Host => "host",
+            Phase::Independent => "independent",
+            Phase::Common => "common",
+        };
+        let (law, hosts, guest) = match self {
+            Self::Law(law) => (Some(law.words()), vec![], false),
+            Self::Recorded { recorded, .. } => {
+                let hosts = recorded.hosts.iter().map(HostFacts::from_host);
+                (None, hosts.collect(), recorded.guest)
+            }
+        };
+        NoiseFacts { law, hosts, phase, guest, seed: ask.seed }
+    }
+}
+
+/// Returns the detours of all CPUs of all hosts.
+fn traces(
+    recorded: &Recorded,
+    trace: impl Fn(&Timeline) -> Result<Trace, Problem>,
+) -> Result<Vec<Trace>, Problem> {
+    recorded.hosts.iter().flat_map(Host::cpus).map(|(_, timeline)| trace(timeline)).collect()
+}
