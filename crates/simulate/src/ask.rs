@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// A number of ranks, bytes or iterations.
 const WHOLE: Value = Value::Numbers(whole);
+/// The longest mean length of a drawn detour: the longest ones are then far below what is cut off.
+const LONGEST_DELAY_NS: u64 = 1_000_000_000;
 /// A time that may be 0.
 const TIME: Value = Value::Numbers(time);
 
@@ -27,22 +29,27 @@ pub static OPTIONS: &[OptionRow] = &[
     .conflicts("goal"),
     OptionRow::new("goal", Value::Path, "FILE", "What ranks do, in GOAL: text or binary"),
     OptionRow::new("ranks", WHOLE, "N", "Number of ranks of a pattern: 1024, 1e6, 2^20")
-        .default("1024"),
-    OptionRow::new("iterations", WHOLE, "N", "Repetitions of a pattern").default("10"),
+        .default("1024")
+        .conflicts("goal"),
+    OptionRow::new("iterations", WHOLE, "N", "Repetitions of a pattern")
+        .default("10")
+        .conflicts("goal"),
     OptionRow::new(
         "grain",
         TIME,
         "TIME",
-        "Computation of each rank before each repetition, without noise",
+        "Computation of each rank before each repetition; in a sweep or pipeline after receiving",
     )
-    .default("1ms"),
+    .default("1ms")
+    .conflicts("goal"),
     OptionRow::new(
         "bytes",
         WHOLE,
         "N",
-        "Bytes of a message or, for a collective, of the vector: 8, 64KiB",
+        "Bytes of a message; for a collective of the vector, for an all-to-all of a block: 8, 64KiB",
     )
-    .default("8"),
+    .default("8")
+    .conflicts("goal"),
     OptionRow::new(
         "network",
         Value::Choice(network_names),
@@ -63,23 +70,30 @@ pub static OPTIONS: &[OptionRow] = &[
         "TIME",
         "Length of a detour of the law, or their mean",
     )
-    .default("10us"),
+    .default("10us")
+    .requires("law"),
     OptionRow::new(
         "every",
         Value::Duration,
         "TIME",
         "Time from one detour to the next: from start to start if periodic, else the mean gap",
     )
-    .default("1ms"),
+    .default("1ms")
+    .requires("law"),
     OptionRow::new(
         "power",
         Value::Numbers(hundredths),
         "X",
-        "Power of the Pareto law's tail, above 1",
+        "Power of the Pareto law's tail, from 1.2 on",
     )
-    .default("1.5"),
-    OptionRow::new("on-rank", WHOLE, "RANK", "The rank that the one delay hits").default("0"),
-    OptionRow::new("at", TIME, "TIME", "When the one delay begins").default("0"),
+    .default("1.5")
+    .requires("law"),
+    OptionRow::new("on-rank", WHOLE, "RANK", "The rank that the one delay hits")
+        .default("0")
+        .requires("law"),
+    OptionRow::new("at", TIME, "TIME", "When the one delay begins")
+        .default("0")
+        .requires("law"),
     OptionRow::new(
         "phase",
         Value::Choice(phases),
@@ -184,10 +198,10 @@ fn time(text: &str) -> Result<Vec<u64>, String> {
     }
 }
 
-/// Parses a number above 1 as hundredths.
+/// Parses a power as hundredths.
 fn hundredths(text: &str) -> Result<Vec<u64>, String> {
-    let number = text.trim().parse::<f64>().ok().filter(|number| (1.01..=100.0).contains(number));
-    let wrong = || format!("'{text}' is not between 1.01 and 100");
+    let number = text.trim().parse::<f64>().ok().filter(|number| (1.2..=100.0).contains(number));
+    let wrong = || format!("'{text}' is not between 1.2 and 100");
     number.map(|number| vec![(number * 100.0).round() as u64]).ok_or_else(wrong)
 }
 
@@ -312,6 +326,10 @@ fn read_parameters(file: &PathBuf, base: Parameters) -> Result<Parameters, Probl
 fn read_law(answers: &Answers, law: &str) -> Result<Law, Problem> {
     let every_ns = ns(answers.one("every")?).min(LONGEST_NS);
     let delay_ns = ns(answers.one("delay")?).min(LONGEST_NS);
+    if law != "once" && delay_ns > LONGEST_DELAY_NS {
+        let why = "--delay is longer than 1s";
+        return Err(ProblemKind::Usage.problem(why, "give a shorter one, or --law once"));
+    }
     Ok(match law {
         "periodic" if delay_ns >= every_ns => {
             let why = "--delay is as long as --every: the CPU would never be free";

@@ -83,36 +83,51 @@ impl Given {
                 let why = format!("there is no rank {cpu}: there are {}", schedule.ranks());
                 Err(ProblemKind::Usage.problem(why, "give --on-rank below that"))
             }
-            Self::Recorded { traces, .. } if ask.model == Model::LogGopSim => {
-                let longest_ps = (schedule.longest_ns() * PS).max(ask.parameters.overhead_ps);
-                match traces.iter().all(|trace| trace.too_long_for_loggopsim_ps() > longest_ps) {
-                    true => Ok(()),
-                    false => {
-                        let why = "a recording is shorter than one operation, which LogGOPSim cannot place";
-                        Err(ProblemKind::Data.problem(why, "measure longer, or leave --model out"))
-                    }
-                }
+            _ if ask.model == Model::LogGopSim && !self.suits_loggopsim(ask, schedule) => {
+                let why = "LogGOPSim cannot place the longest operation in a recording before its last detour";
+                Err(ProblemKind::Data.problem(why, "measure longer, or leave --model out"))
             }
             _ => Ok(()),
         }
     }
 
-    /// Returns a note if the recordings are too few for as many ranks: what decides is then their longest detour.
-    pub(crate) fn saturation(&self, schedule: &Schedule) -> Option<String> {
+    /// Returns whether LogGOPSim can place all operations in all recordings.
+    pub(crate) fn suits_loggopsim(&self, ask: &Ask, schedule: &Schedule) -> bool {
+        let Self::Recorded { traces, .. } = self else { return false };
+        let longest_ps = (schedule.longest_ns() * PS).max(ask.parameters.overhead_ps);
+        traces.iter().all(|trace| trace.too_long_for_loggopsim_ps() > longest_ps)
+    }
+
+    /// Returns whether it is a single delay of one rank.
+    pub(crate) fn is_one_delay(&self) -> bool {
+        matches!(self, Self::Law(Law::Once { .. }))
+    }
+
+    /// Returns a note if the job takes more time than was recorded: what decides is then the longest detour.
+    pub(crate) fn saturation(
+        &self,
+        ask: &Ask,
+        schedule: &Schedule,
+        quiet_ps: u64,
+    ) -> Option<String> {
         let Self::Recorded { traces, .. } = self else { return None };
-        let detours: usize = traces.iter().map(Trace::len).sum();
-        let ranks = schedule.ranks() as usize;
-        (ranks > detours).then(|| {
+        let recorded_ps: u64 = traces.iter().map(Trace::length_ps).sum();
+        let cpus = match ask.phase {
+            Phase::Common => traces.len() as u64,
+            _ => u64::from(schedule.ranks()) * schedule.cpus() as u64,
+        };
+        let times = quiet_ps.saturating_mul(cpus) / recorded_ps.max(1);
+        (times > 1).then(|| {
             format!(
-                "{ranks} ranks share {detours} recorded detours: what costs most is the longest of them, and no longer one \
-                 can occur"
+                "the job takes {times} times as much CPU time as was recorded: its ranks meet the same detours again, and no \
+                 longer one can occur"
             )
         })
     }
 
     /// Returns how many simulations differ: of one delay, nothing is drawn.
     pub(crate) fn replicas(&self, ask: &Ask) -> u64 {
-        if matches!(self, Self::Law(Law::Once { .. })) { 1 } else { ask.replicas }
+        if self.is_one_delay() { 1 } else { ask.replicas }
     }
 
     /// Draws the noise of a replica.

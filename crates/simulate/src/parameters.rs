@@ -8,6 +8,9 @@ use serde::Serialize;
 /// today's networks.
 pub(crate) const PS: u64 = 1_000;
 
+/// Later than this, a simulation ends with an error, in ps: 53 days. No sum of times overflows before.
+pub(crate) const LATEST_PS: u64 = 1 << 62;
+
 /// The parameters of LogGOPS: what a message costs. Times are in picoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Parameters {
@@ -180,6 +183,7 @@ fn picoseconds(text: &str) -> Result<u64, String> {
             let number: f64 = digits.parse().map_err(|_| format!("'{text}' is no time"))?;
             (number * unit).round()
         }
+        None if text == "0" => 0.0,
         None => duration(text)?.as_nanos() as f64 * PS as f64,
     };
     match ps >= 0.0 {

@@ -183,6 +183,13 @@ impl Schedule {
         &self.words[edges + first..end]
     }
 
+    /// Returns the first operation that waits for this one, if both exist.
+    #[inline]
+    pub(crate) fn first_dependant(&self, rank: u32, operation: u32) -> Option<u32> {
+        let exists = operation < self.count(rank);
+        exists.then(|| self.dependants(rank, operation).first().copied()).flatten()
+    }
+
     /// Returns the longest computation, in ns.
     pub(crate) fn longest_ns(&self) -> u64 {
         self.longest_ns

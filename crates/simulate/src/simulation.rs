@@ -60,11 +60,11 @@ pub struct SourceEffect {
     pub share: f64,
     /// Longest time that it took of a single detour, in ns.
     pub longest_ns: u64,
-    /// Mean slowdown without it.
+    /// Median slowdown without it.
     pub without: f64,
-    /// Mean of what it adds to the slowdown, over pairs of simulations with the same seed.
+    /// What it adds to the slowdown: the median over pairs of simulations with the same seed.
     pub cost: f64,
-    /// 95 % interval of the median of that; absent for fewer than 6 replicas.
+    /// 95 % interval of that median; absent for fewer than 6 replicas.
     pub interval: Option<Interval>,
 }
 
@@ -123,16 +123,16 @@ pub struct Slowdown {
     pub least: f64,
     /// Largest.
     pub most: f64,
-    /// By how much noise made the job longer, in ns: the mean of all replicas.
+    /// By how much noise made the job longer, in ns: the median of all replicas.
     pub delay_ns: f64,
-    /// By how much it lengthened what a rank did, in ns: the mean of all ranks and replicas.
+    /// By how much it lengthened what a rank did, in ns: the mean of all ranks, the median of all replicas.
     pub lost_ns: f64,
-    /// The same of the rank that lost most, the mean of all replicas.
+    /// The same of the rank that lost most, the median of all replicas.
     pub most_lost_ns: f64,
     /// What became of the noise.
     pub fate: Fate,
-    /// The same replicas by the rules of LogGOPSim: their mean slowdown. Absent for noise that it cannot replay, and by
-    /// its rules themselves.
+    /// The same replicas by the rules of LogGOPSim: their median slowdown. Absent for what these rules cannot simulate, and
+    /// by these rules themselves.
     pub by_loggopsim: Option<f64>,
 }
 
@@ -140,7 +140,9 @@ pub struct Slowdown {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
-    /// The job is less late than a rank on average: noise fell into times in which ranks waited.
+    /// It met no rank at work.
+    Nothing,
+    /// The job is less late than a rank that it hit: it fell into times in which ranks waited.
     Absorbed,
     /// The job is at most as late as the rank that lost most.
     PassedOn,
@@ -149,10 +151,11 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// Returns what became of noise that made a job so much longer.
-    fn new(delay_ns: f64, lost_ns: f64, most_lost_ns: f64) -> Self {
+    /// Returns what became of noise that made a job so much longer. `usual_ns` is what it took from a rank that it hit.
+    fn new(delay_ns: f64, usual_ns: f64, most_lost_ns: f64) -> Self {
         match delay_ns {
-            _ if delay_ns < lost_ns * (1.0 - NEAR) => Self::Absorbed,
+            _ if most_lost_ns == 0.0 => Self::Nothing,
+            _ if delay_ns < usual_ns * (1.0 - NEAR) => Self::Absorbed,
             _ if delay_ns > most_lost_ns * (1.0 + NEAR) => Self::Amplified,
             _ => Self::PassedOn,
         }
@@ -170,16 +173,16 @@ pub fn run(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Simulation, Problem> {
     let schedule = schedule(&ask.source)?;
-    if let Some(file) = &ask.goal_out {
-        write(&schedule, file)?;
-    }
     let (given, mut notes) = Given::read(ask, noise)?;
     if let Some(given) = &given {
         given.check(ask, &schedule)?;
-        notes.extend(given.saturation(&schedule));
+    }
+    if let Some(file) = &ask.goal_out {
+        write(&schedule, file)?;
     }
     let mut simulator = Simulator { ask, schedule: &schedule, progress, ended: 0, all: 1 };
     let quiet = simulator.run(ask.model, &mut Noise::Quiet)?;
+    notes.extend(given.as_ref().and_then(|given| given.saturation(ask, &schedule, quiet.end_ps())));
     let mut found = Simulation {
         job: JobFacts::new(&ask.source, &schedule),
         network: match &ask.changed {
@@ -232,7 +235,8 @@ impl Simulator<'_> {
         found: &mut Simulation,
     ) -> Result<(), Problem> {
         let quiet_ps = quiet.end_ps();
-        let both = self.ask.model == Model::Anechoic && matches!(given, Given::Recorded { .. });
+        let both =
+            self.ask.model == Model::Anechoic && given.suits_loggopsim(self.ask, self.schedule);
         let sources = given.sources(self.ask);
         let replicas = given.replicas(self.ask);
         self.all = 1 + replicas * (1 + u64::from(both) + sources.len() as u64);
@@ -248,20 +252,23 @@ impl Simulator<'_> {
             let outcome = self.run(self.ask.model, &mut noise)?;
             found.replicas.push(Replica::new(seed, &outcome, quiet));
             if both {
-                let other = self.run(Model::LogGopSim, &mut noise)?;
-                by_loggopsim.push(ratio(other.end_ps(), quiet_ps));
+                // What its rules cannot simulate is left out: nobody asked for them.
+                let other = self.run(Model::LogGopSim, &mut noise).ok();
+                by_loggopsim.extend(other.map(|other| ratio(other.end_ps(), quiet_ps)));
             }
             for (traces, slowdowns) in without.iter().zip(&mut by_source) {
                 let outcome = self.run(self.ask.model, &mut noise.with_traces(traces))?;
                 slowdowns.push(ratio(outcome.end_ps(), quiet_ps));
             }
         }
-        found.slowdown = Slowdown::new(&found.replicas, quiet_ps, &by_loggopsim);
+        by_loggopsim.truncate(if by_loggopsim.len() as u64 == replicas { usize::MAX } else { 0 });
+        let shares = if given.is_one_delay() { None } else { Some(self.schedule.cpus()) };
+        found.slowdown = Slowdown::new(&found.replicas, quiet_ps, by_loggopsim, shares);
         let with: Vec<f64> = found.replicas.iter().map(|replica| replica.slowdown).collect();
         found.sources = sources
             .into_iter()
             .zip(by_source)
-            .filter_map(|((_, facts), without)| SourceEffect::new(facts, &with, &without))
+            .filter_map(|((_, facts), without)| SourceEffect::new(facts, &with, without))
             .collect();
         found.sources.sort_by(|a, b| a.without.total_cmp(&b.without));
         Ok(())
@@ -291,10 +298,9 @@ fn schedule(source: &Source) -> Result<Schedule, Problem> {
 fn write(schedule: &Schedule, file: &Path) -> Result<(), Problem> {
     let failed = |error: std::io::Error| {
         let why = format!("cannot write {}: {error}", file.display());
-        ProblemKind::CannotWrite
-            .problem(why, "name a file in a directory that can be written, with --goal-out")
+        ProblemKind::CannotWrite.problem(why, "name a new file with --goal-out")
     };
-    let mut out = BufWriter::new(File::create(file).map_err(failed)?);
+    let mut out = BufWriter::new(File::create_new(file).map_err(failed)?);
     let written = match file.extension().is_some_and(|extension| extension == "bin") {
         true => goal::write_binary(schedule, &mut out),
         false => goal::write_text(schedule, &mut out),
@@ -346,16 +352,22 @@ impl Replica {
 }
 
 impl Slowdown {
-    fn new(replicas: &[Replica], quiet_ps: u64, by_loggopsim: &[f64]) -> Option<Self> {
-        let mut slowdowns: Vec<f64> = replicas.iter().map(|replica| replica.slowdown).collect();
-        slowdowns.sort_unstable_by(f64::total_cmp);
-        let quiet_ns = quiet_ps as f64 / PS as f64;
+    /// Returns the slowdown over these replicas. `cpus` is the number of CPUs of a rank; absent if a single delay hits one
+    /// rank, for which the mean of all ranks says nothing.
+    fn new(
+        replicas: &[Replica],
+        quiet_ps: u64,
+        by_loggopsim: Vec<f64>,
+        cpus: Option<usize>,
+    ) -> Option<Self> {
+        let slowdowns = sorted(replicas.iter().map(|replica| replica.slowdown).collect());
         let over = |value: fn(&Replica) -> f64| {
-            replicas.iter().map(value).sum::<f64>() / replicas.len() as f64
+            quantile(&sorted(replicas.iter().map(value).collect()), 0.5)
         };
-        let delay_ns = over(|replica| replica.finish_ns) - quiet_ns;
-        let lost_ns = over(|replica| replica.lost_ns);
-        let most_lost_ns = over(|replica| replica.most_lost_ns);
+        let delay_ns = over(|replica| replica.finish_ns)? - ns(quiet_ps);
+        let lost_ns = over(|replica| replica.lost_ns)?;
+        let most_lost_ns = over(|replica| replica.most_lost_ns)?;
+        let usual_ns = cpus.map_or(most_lost_ns, |cpus| lost_ns / cpus as f64);
         Some(Self {
             mean: mean(&slowdowns)?,
             median: quantile(&slowdowns, 0.5)?,
@@ -365,28 +377,32 @@ impl Slowdown {
             delay_ns,
             lost_ns,
             most_lost_ns,
-            fate: Fate::new(delay_ns, lost_ns, most_lost_ns),
-            by_loggopsim: mean(by_loggopsim),
+            fate: Fate::new(delay_ns, usual_ns, most_lost_ns),
+            by_loggopsim: quantile(&sorted(by_loggopsim), 0.5),
         })
     }
 }
 
 impl SourceEffect {
-    fn new(facts: SourceFacts, with: &[f64], without: &[f64]) -> Option<Self> {
+    fn new(facts: SourceFacts, with: &[f64], without: Vec<f64>) -> Option<Self> {
         let SourceFacts { source, name, share, longest_ns } = facts;
-        let mut costs: Vec<f64> =
-            with.iter().zip(without).map(|(with, without)| with - without).collect();
-        costs.sort_unstable_by(f64::total_cmp);
+        let costs = with.iter().zip(&without).map(|(with, without)| with - without);
+        let costs = sorted(costs.collect());
         Some(Self {
             source,
             name,
             share,
             longest_ns,
-            without: mean(without)?,
-            cost: mean(&costs)?,
+            without: quantile(&sorted(without), 0.5)?,
+            cost: quantile(&costs, 0.5)?,
             interval: median_interval(&costs),
         })
     }
+}
+
+fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values
 }
 
 /// Returns the 95 % interval of the median of independent values: the two of them, equally far from both ends, between

@@ -1,7 +1,9 @@
 //! What can be computed without a simulator: the recursion of a job whose ranks all meet, and sums of messages.
 
 use crate::{FREE, LOGGOPSIM, schedule, simulated, timeline, trace};
-use anechoic_simulate::{Law, Model, Noise, Outcome, Phase, simulate};
+use anechoic_simulate::{
+    ANY_RANK, Action, Builder, Law, Model, Noise, Outcome, Parameters, Phase, simulate,
+};
 
 /// Where messages cost nothing, a barrier ends when its last rank does: the recursion that `predict phases` follows.
 #[test]
@@ -65,6 +67,51 @@ fn a_pipeline_takes_the_sum_of_its_messages() {
     let found = simulated(&job, &LOGGOPSIM, &mut Noise::Quiet).end_ps();
     let message = 2 * 1_500 + 2_500 + 6 * (bytes - 1);
     assert_eq!(found, (u64::from(ranks - 1) * message + u64::from(ranks) * grain_ns) * 1_000);
+}
+
+/// A rank of two CPUs. The message is received on CPU 1, as its sender says, until 3 µs; what needs it waits for that.
+#[test]
+fn what_another_cpu_receives_is_there_when_that_has_received_it() {
+    let parameters = Parameters { latency_ps: 1_000_000, overhead_ps: 1_000_000, ..FREE };
+    let mut builder = Builder::new(2);
+    builder.add_on(Action::Send { to: 1, bytes: 8, tag: 0 }, 1, 0).expect("sound");
+    builder.end_rank().expect("sound");
+    let first = builder.add(Action::Compute { ns: 2_500 }).expect("sound");
+    let receive = builder.add(Action::Receive { from: 0, bytes: 8, tag: 0 }).expect("sound");
+    let then = builder.add(Action::Compute { ns: 1_000 }).expect("sound");
+    let last = builder.add_on(Action::Compute { ns: 1 }, 1, 0).expect("sound");
+    builder.after(receive, first);
+    builder.after(then, receive);
+    builder.after(last, then);
+    builder.end_rank().expect("sound");
+    let job = builder.finish().expect("two ranks");
+    assert_eq!(simulated(&job, &parameters, &mut Noise::Quiet).finish_ps[1], 4_001_000);
+}
+
+/// A long message is sent first and comes second: the CPU, busy meanwhile, takes the short one first.
+#[test]
+fn messages_are_taken_in_the_order_in_which_they_come() {
+    let parameters = Parameters { latency_ps: 1_000_000, overhead_per_byte_ps: 1_000, ..FREE };
+    let mut builder = Builder::new(3);
+    builder.add(Action::Send { to: 2, bytes: 1_001, tag: 0 }).expect("sound");
+    builder.end_rank().expect("sound");
+    let first = builder.add(Action::Compute { ns: 10 }).expect("sound");
+    let send = builder.add(Action::Send { to: 2, bytes: 1, tag: 0 }).expect("sound");
+    builder.after(send, first);
+    builder.end_rank().expect("sound");
+    let busy = builder.add(Action::Compute { ns: 50_000 }).expect("sound");
+    let receive =
+        builder.add(Action::Receive { from: ANY_RANK, bytes: 1_001, tag: 0 }).expect("sound");
+    let then = builder.add_on(Action::Compute { ns: 5_000 }, 1, 0).expect("sound");
+    builder.after(then, receive);
+    builder.after(receive, busy);
+    let other =
+        builder.add(Action::Receive { from: ANY_RANK, bytes: 1_001, tag: 0 }).expect("sound");
+    builder.after(other, receive);
+    builder.end_rank().expect("sound");
+    let job = builder.finish().expect("three ranks");
+    // The short message costs nothing: at 50 µs the other CPU begins its 5 µs. The long one would have taken 1 µs before.
+    assert_eq!(simulated(&job, &parameters, &mut Noise::Quiet).finish_ps[2], 55_000_000);
 }
 
 /// The recursion for a periodic law without messages: each detour delays once, whatever the phase.

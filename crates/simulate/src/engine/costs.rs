@@ -79,7 +79,7 @@ impl Costs {
         let Parameters { latency_ps, overhead_ps, .. } = self.parameters;
         match self.model {
             Model::Anechoic => busy.end_ps + latency_ps,
-            Model::LogGopSim => at + overhead_ps + latency_ps,
+            Model::LogGopSim => at.wrapping_add(overhead_ps).wrapping_add(latency_ps),
         }
     }
 
@@ -102,7 +102,7 @@ impl Costs {
     /// Returns an operation of `all_ps` with what LogGOPSim adds to one of `length_ps`.
     #[inline]
     fn added(&self, noise: &Noise, cpu: usize, at: u64, length_ps: u64, all_ps: u64) -> Busy {
-        let lost_ps = noise.added_as_loggopsim(cpu, at, at + length_ps);
+        let lost_ps = noise.added_as_loggopsim(cpu, at, at.wrapping_add(length_ps));
         Busy { end_ps: at.wrapping_add(all_ps).wrapping_add(lost_ps), lost_ps }
     }
 }

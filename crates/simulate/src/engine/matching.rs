@@ -15,6 +15,15 @@ pub(crate) struct Entry {
     /// The receive, or the sender's operation.
     pub(crate) operation: u32,
     next: u32,
+    /// When the CPU had received the message, in ps; 0 for a receive.
+    pub(crate) received_ps: u64,
+}
+
+impl Entry {
+    /// Returns an entry that is in no list.
+    pub(crate) fn new(from: u32, tag: u32, operation: u32, received_ps: u64) -> Self {
+        Self { from, tag, operation, next: NONE, received_ps }
+    }
 }
 
 /// A list of entries, the oldest first.
@@ -51,8 +60,7 @@ impl Matching {
     }
 
     /// Adds an entry to a rank's list.
-    pub(crate) fn add(&mut self, rank: u32, list: Waiting, from: u32, tag: u32, operation: u32) {
-        let entry = Entry { from, tag, operation, next: NONE };
+    pub(crate) fn add(&mut self, rank: u32, list: Waiting, entry: Entry) {
         let place = match self.entries.get_mut(self.free as usize) {
             Some(unused) => {
                 let place = self.free;

@@ -9,18 +9,18 @@ mod waits;
 pub use costs::Model;
 
 use crate::noise::Noise;
-use crate::parameters::Parameters;
+use crate::parameters::{LATEST_PS, Parameters};
 use crate::schedule::{Kind, ON_START, Operation, Schedule};
 use anechoic_recording::{Problem, ProblemKind};
 use costs::Costs;
-use matching::{Matching, Waiting};
+use matching::{Entry, Matching, Waiting};
 use queue::{Event, Queue};
 use waits::Waits;
 
-/// Later than this, a simulation ends with an error, in ps: 53 days.
-const LATEST_PS: u64 = 1 << 62;
 /// Marks the shape of a message on its way.
 const ON_ITS_WAY: u32 = 1 << 31;
+/// Marks the shape of a message that came while its CPU or network interface was busy.
+const QUEUED: u32 = 1 << 30;
 /// So many events are brought into the cache together.
 const AHEAD: usize = 16;
 /// Progress is reported after as many events.
@@ -84,7 +84,6 @@ struct Engine<'a> {
     order: u64,
     /// Operations that have ended.
     done: u64,
-    is_too_late: bool,
 }
 
 impl<'a> Engine<'a> {
@@ -101,7 +100,6 @@ impl<'a> Engine<'a> {
             freed: vec![],
             order: 0,
             done: 0,
-            is_too_late: false,
             schedule,
             costs,
             noise,
@@ -132,22 +130,15 @@ impl<'a> Engine<'a> {
             if until_report == 0 {
                 progress(self.order, all);
                 until_report = REPORT;
-                if self.is_too_late {
-                    break;
-                }
             }
             until_report -= 1;
+            self.check(event.time)?;
             self.step(event);
         }
-        if self.is_too_late {
-            let why = "the simulated time exceeds 53 days";
-            let remedy = "simulate fewer iterations, or shorter times";
-            return Err(ProblemKind::Data.problem(why, remedy));
-        }
-        Ok(())
+        self.check(self.clocks.iter().copied().max().unwrap_or(0))
     }
 
-    /// Reads what the next events need, all at once: the processor waits for memory three times and not for each.
+    /// Reads what the next events need, all at once: the processor waits for memory a few times and not for each.
     fn touch(&self) {
         let (schedule, coming) = (self.schedule, self.queue.coming(AHEAD));
         let mut sum = 0_u64;
@@ -173,14 +164,25 @@ impl<'a> Engine<'a> {
         }
         std::hint::black_box(sum);
         for (&operation, event) in operations.iter().zip(coming) {
-            sum = sum.wrapping_add(schedule.dependants(event.rank, operation).len() as u64);
+            let first = schedule.first_dependant(event.rank, operation);
+            sum = sum.wrapping_add(first.map_or(0, u64::from));
         }
         std::hint::black_box(sum);
-        for (&operation, event) in operations.iter().zip(coming) {
-            let edge = schedule.dependants(event.rank, operation).first();
-            sum = sum.wrapping_add(edge.map_or(0, |&edge| u64::from(edge)));
+    }
+
+    /// Refuses a time that is too late for sums of times.
+    fn check(&self, time: u64) -> Result<(), Problem> {
+        if time <= LATEST_PS {
+            return Ok(());
         }
-        std::hint::black_box(sum);
+        let why = "the simulated time exceeds 53 days";
+        let remedy = match self.costs.model {
+            Model::Anechoic => "simulate fewer iterations, shorter times, or less noise",
+            Model::LogGopSim => {
+                "LogGOPSim wraps around for messages of 0 bytes if g is below G: else simulate less"
+            }
+        };
+        Err(ProblemKind::Data.problem(why, remedy))
     }
 
     fn step(&mut self, event: Event) {
@@ -265,25 +267,26 @@ impl<'a> Engine<'a> {
         self.started(event.rank, event.operation, event.time);
         let (rank, peer, tag) = (event.rank, event.peer, shape.tag);
         let Some(message) = self.matching.take(rank, Waiting::Messages, peer, tag) else {
-            self.matching.add(rank, Waiting::Receives, peer, tag, event.operation);
+            self.matching.add(rank, Waiting::Receives, Entry::new(peer, tag, event.operation, 0));
             return self.add_freed(rank, rank);
         };
-        if shape.size > self.costs.parameters.eager_bytes {
+        // It is the sender's length that decides: a receive may be for more bytes than come.
+        let sent = self.schedule.operation(message.from, message.operation).shape;
+        if self.schedule.shape(sent).size > self.costs.parameters.eager_bytes {
             self.sender_ended(message.from, message.operation, event.time, (shape.cpu, shape.nic));
         }
-        let end_ps = self.clocks[self.cpu(rank, shape.cpu)].max(event.time);
-        self.ended(rank, event.operation, end_ps);
+        self.ended(rank, event.operation, message.received_ps.max(event.time));
         self.add_freed(rank, message.from);
     }
 
     fn arrive(&mut self, event: Event) {
-        let shape = self.schedule.shape(event.shape & !ON_ITS_WAY);
+        let shape = self.schedule.shape(event.shape & !(ON_ITS_WAY | QUEUED));
         let (rank, sender) = (event.rank, event.peer);
         let cpu = self.cpu(rank, shape.cpu);
         let nic = self.sending(rank, shape.nic) + self.schedule.nics();
         let free = self.clocks[cpu].max(self.clocks[nic]);
         if free > event.time {
-            return self.again(event, free);
+            return self.queue(event, free);
         }
         let stream = self.stream(rank, shape.cpu);
         let busy = self.costs.receive(self.noise, stream, event.time, shape.size);
@@ -291,7 +294,8 @@ impl<'a> Engine<'a> {
         self.clocks[nic] = self.costs.interface_free(event.time, shape.size);
         self.lost_ps[rank as usize] += busy.lost_ps;
         let Some(receive) = self.matching.take(rank, Waiting::Receives, sender, shape.tag) else {
-            return self.matching.add(rank, Waiting::Messages, sender, shape.tag, event.operation);
+            let entry = Entry::new(sender, shape.tag, event.operation, busy.end_ps);
+            return self.matching.add(rank, Waiting::Messages, entry);
         };
         if shape.size > self.costs.parameters.eager_bytes {
             self.sender_ended(sender, event.operation, event.time, (shape.cpu, shape.nic));
@@ -371,15 +375,22 @@ impl<'a> Engine<'a> {
     /// Adds a new event.
     #[inline]
     fn add(&mut self, event: Event) {
-        self.is_too_late |= event.time > LATEST_PS;
         self.queue.push(Event { order: self.order, ..event });
         self.order += 1;
+    }
+
+    /// Adds a message that must wait. Messages are taken in the order in which they came; LogGOPSim takes them in the order
+    /// in which they were sent.
+    fn queue(&mut self, event: Event, time: u64) {
+        match self.costs.model == Model::Anechoic && event.shape & QUEUED == 0 {
+            true => self.add(Event { time, shape: event.shape | QUEUED, ..event }),
+            false => self.again(event, time),
+        }
     }
 
     /// Adds an event again, for when its CPU or network interface will be free.
     #[inline]
     fn again(&mut self, event: Event, time: u64) {
-        self.is_too_late |= time > LATEST_PS;
         self.queue.push(Event { time, ..event });
     }
 
@@ -387,6 +398,7 @@ impl<'a> Engine<'a> {
         let (cpus, nics) = (self.schedule.cpus(), self.schedule.nics());
         let finish = self.clocks.chunks_exact(cpus + 2 * nics);
         let latest = finish.map(|clocks| clocks[..cpus].iter().copied().max().unwrap_or(0));
-        Outcome { finish_ps: latest.collect(), lost_ps: self.lost_ps, events: self.order }
+        let events = self.schedule.len() as u64 + self.schedule.messages();
+        Outcome { finish_ps: latest.collect(), lost_ps: self.lost_ps, events }
     }
 }

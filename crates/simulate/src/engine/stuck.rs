@@ -26,7 +26,7 @@ pub(super) fn check(schedule: &Schedule, done: u64, matching: &Matching) -> Resu
         });
         let who: Vec<String> = waiting.chain(sending).take(NAMED + 1).collect();
         let why = format!("only {done} of {all} operations were executed: {}", listed(&who));
-        return Err(ProblemKind::Data.problem(why, "check that each receive has its send"));
+        return Err(ProblemKind::Data.problem(why, "check that each receive has its send, and that messages longer than S do not wait for each other"));
     }
     let left: Vec<String> = ranks()
         .flat_map(|rank| {

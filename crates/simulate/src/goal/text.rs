@@ -1,7 +1,7 @@
 //! The text of a schedule.
 
 use super::labels::Labels;
-use crate::schedule::{ANY_RANK, ANY_TAG, Action, Builder, Schedule, bad};
+use crate::schedule::{ANY_RANK, ANY_TAG, Action, Builder, LONGEST_NS, Schedule, bad};
 use anechoic_recording::{Problem, ProblemKind};
 use std::io::BufRead;
 
@@ -258,7 +258,7 @@ fn operation(builder: &mut Builder, word: &[u8], words: &mut Words<'_>) -> Resul
             words.expect("from")?;
             Action::Receive { from: words.number_or_any(ANY_RANK)?, bytes, tag: 0 }
         }
-        b"calc" => Action::Compute { ns: words.number(u64::MAX)? },
+        b"calc" => Action::Compute { ns: words.number(LONGEST_NS)? },
         other => return Err(unexpected(Some(other), "send")),
     };
     if let Action::Send { tag, .. } | Action::Receive { tag, .. } = &mut action

@@ -1,6 +1,6 @@
 //! Detours that a law draws, for each CPU a stream of its own.
 
-use crate::parameters::PS;
+use crate::parameters::{LATEST_PS, PS};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -85,8 +85,8 @@ struct Stream {
     end: u64,
 }
 
-/// The longest detour that a law draws, one hour: no sum of times overflows.
-const LONGEST_PS: f64 = 3.6e15;
+/// The longest detour that a law draws.
+const LONGEST_PS: f64 = LATEST_PS as f64;
 
 impl Streams {
     /// Begins the streams of this many CPUs. The streams of a CPU are the same for any number of CPUs.
@@ -128,6 +128,9 @@ impl Streams {
                 left -= stream.start - at;
             }
             at = stream.end;
+            if at > LATEST_PS {
+                return LATEST_PS + 1;
+            }
         }
     }
 }
@@ -149,30 +152,52 @@ impl Stream {
                 let start = if cpu == only { at_ns * PS } else { u64::MAX };
                 (self.start, self.end) = (start, start.saturating_add(delay_ns * PS));
             }
-            Law::Exponential { .. } | Law::Pareto { .. } => self.next(law),
+            Law::Exponential { every_ns, delay_ns } | Law::Pareto { every_ns, delay_ns, .. } => {
+                let busy = delay_ns as f64 / (every_ns as f64 + delay_ns as f64);
+                match share(&mut self.random) <= busy {
+                    true => self.end = self.rest(law),
+                    false => self.next(law),
+                }
+            }
+        }
+    }
+
+    /// Draws the rest of a detour that is in progress at the start. The longer ones are the more probable.
+    fn rest(&mut self, law: Law) -> u64 {
+        match law {
+            Law::Pareto { delay_ns, power, .. } => {
+                let length = pareto(&mut self.random, delay_ns, power, power - 1.0);
+                (length * share(&mut self.random)) as u64
+            }
+            Law::Exponential { delay_ns, .. } => exponential(&mut self.random, delay_ns),
+            Law::Periodic { .. } | Law::Once { .. } => 0,
         }
     }
 
     /// Draws the detour after this one.
     fn next(&mut self, law: Law) {
-        match law {
-            Law::Periodic { every_ns, delay_ns } => {
-                self.start = self.end + (every_ns - delay_ns) * PS;
-                self.end = self.start + delay_ns * PS;
-            }
-            Law::Once { .. } => (self.start, self.end) = (u64::MAX, u64::MAX),
+        let (gap, length) = match law {
+            Law::Periodic { every_ns, delay_ns } => ((every_ns - delay_ns) * PS, delay_ns * PS),
+            Law::Once { .. } => (u64::MAX, 0),
             Law::Exponential { every_ns, delay_ns } => {
-                self.start = self.end + exponential(&mut self.random, every_ns);
-                self.end = self.start + exponential(&mut self.random, delay_ns).max(1);
+                let gap = exponential(&mut self.random, every_ns);
+                (gap, exponential(&mut self.random, delay_ns).max(1))
             }
             Law::Pareto { every_ns, delay_ns, power } => {
-                self.start = self.end + exponential(&mut self.random, every_ns);
-                let least_ns = delay_ns as f64 * (power - 1.0) / power;
-                let length = least_ns * share(&mut self.random).powf(-1.0 / power) * PS as f64;
-                self.end = self.start + length.clamp(1.0, LONGEST_PS) as u64;
+                let gap = exponential(&mut self.random, every_ns);
+                (gap, pareto(&mut self.random, delay_ns, power, power).max(1.0) as u64)
             }
-        }
+        };
+        self.start = self.end.saturating_add(gap);
+        self.end = self.start.saturating_add(length);
     }
+}
+
+/// Draws from a Pareto law, in ps: the shortest length is that of a law with this mean and power, `tail` the power of the
+/// one that is drawn from.
+fn pareto(random: &mut Pcg64Mcg, mean_ns: u64, power: f64, tail: f64) -> f64 {
+    let least_ns = mean_ns as f64 * (power - 1.0) / power;
+    (least_ns * share(random).powf(-1.0 / tail) * PS as f64).min(LONGEST_PS)
 }
 
 /// Returns a random number above 0 and at most 1.

@@ -1,6 +1,6 @@
 //! Recorded detours of one CPU, repeated without end.
 
-use crate::parameters::PS;
+use crate::parameters::{LATEST_PS, PS};
 use crate::schedule::LONGEST_NS;
 use anechoic_predict::phases::Timeline;
 use anechoic_recording::{Problem, ProblemKind};
@@ -25,6 +25,10 @@ impl Trace {
         if timeline.length_ns() > LONGEST_NS {
             let why = "the recording is longer than 13 days";
             return Err(ProblemKind::Data.problem(why, "simulate with a shorter one"));
+        }
+        if timeline.free_ns() == 0 {
+            let why = "a CPU was never free in the recording";
+            return Err(ProblemKind::Data.problem(why, "no work would ever end on it"));
         }
         let mut detours = Vec::with_capacity(timeline.count() as usize);
         timeline.each(|span| detours.push(span.start_ns * PS..span.end_ns * PS))?;
@@ -55,11 +59,6 @@ impl Trace {
         self.detours.is_empty()
     }
 
-    /// Returns the number of detours.
-    pub(crate) fn len(&self) -> usize {
-        self.detours.len()
-    }
-
     /// Returns when work ends that starts at `start_ps`: the CPU works whenever no detour is in progress. No work ends
     /// at once, also inside a detour.
     #[inline]
@@ -79,6 +78,9 @@ impl Trace {
                 }
                 left -= self.length_ps - at;
                 begin = begin.wrapping_add(self.length_ps);
+                if begin > LATEST_PS {
+                    return LATEST_PS + 1;
+                }
                 (at, next) = (0, 0);
                 continue;
             };

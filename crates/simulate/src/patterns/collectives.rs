@@ -130,7 +130,7 @@ pub(super) fn rabenseifner(program: &mut Program<'_>, job: &Job) {
     on_power_of_two(program, job, |program, job, power, place| {
         let rounds = power.ilog2();
         for round in (0..rounds).chain((0..rounds).rev()) {
-            let bytes = (job.bytes >> (round + 1)).max(1);
+            let bytes = (job.bytes >> (round + 1)).max(job.bytes.min(1));
             let peer = unfolded(place ^ (power >> (round + 1)), job.ranks);
             swap(program, peer, bytes, bytes);
         }
@@ -141,7 +141,7 @@ pub(super) fn rabenseifner(program: &mut Program<'_>, job: &Job) {
 pub(super) fn ring(program: &mut Program<'_>, job: &Job) {
     program.compute(job.grain_ns);
     let (rank, ranks) = (program.rank, job.ranks);
-    let bytes = (job.bytes / u64::from(ranks)).max(1);
+    let bytes = (job.bytes / u64::from(ranks)).max(job.bytes.min(1));
     let (to, from) = (rank.wrapping_add(1) % ranks, (rank + ranks - 1) % ranks);
     for _ in 0..2 * (u64::from(ranks) - 1) {
         program.exchange(&[part(to, bytes)], &[part(from, bytes)]);

@@ -29,7 +29,7 @@ pub struct Job {
     pub iterations: u32,
     /// Computation of each rank before each repetition, in ns; in a sweep and a pipeline, between receiving and sending.
     pub grain_ns: u64,
-    /// Bytes of a message; for a collective, of the whole vector of a rank.
+    /// Bytes of a message; for a collective, of the whole vector of a rank; for an all-to-all, of the block for each rank.
     pub bytes: u64,
 }
 
@@ -82,12 +82,12 @@ pub static PATTERNS: &[Pattern] = &[
     },
     Pattern {
         name: "halo2d",
-        about: "exchange with the 4 neighbours of a periodic grid",
+        about: "exchange with the 4 neighbours of a periodic grid, as square as the number of ranks allows",
         iterate: grids::halo_2d,
     },
     Pattern {
         name: "halo3d",
-        about: "exchange with the 6 neighbours of a periodic grid",
+        about: "exchange with the 6 neighbours of a periodic grid, as cubic as the number of ranks allows",
         iterate: grids::halo_3d,
     },
     Pattern {
@@ -125,7 +125,7 @@ impl Pattern {
         }
         let mut builder = Builder::new(job.ranks);
         let (operations, edges) = self.size(job)?;
-        builder.reserve(operations, edges);
+        builder.reserve(operations, edges)?;
         for _ in 0..job.ranks {
             self.add_rank(job, job.iterations, &mut builder)?;
         }
@@ -134,24 +134,32 @@ impl Pattern {
 
     /// Returns about how many operations and dependencies a job has, or refuses it.
     fn size(&self, job: &Job) -> Result<(usize, usize), Problem> {
+        let most = crate::schedule::MOST_OPERATIONS as u64;
         let mut sample = Builder::new(job.ranks);
+        sample.limit(2 * 16 * most / u64::from(job.ranks));
         let ranks = job.ranks.min(16);
         for _ in 0..ranks {
-            self.add_rank(job, 1, &mut sample)?;
+            self.add_rank(job, 1, &mut sample).map_err(|problem| match sample.is_full() {
+                true => self.too_many(job, "too many"),
+                false => problem,
+            })?;
         }
         let (operations, edges) = sample.size();
         let times = u64::from(job.ranks) * u64::from(job.iterations);
         let all = |sampled: usize| (sampled as u64).saturating_mul(times) / u64::from(ranks);
         let (operations, edges) = (all(operations), all(edges).saturating_mul(5) / 4);
-        let most = crate::schedule::MOST_OPERATIONS as u64;
         if operations > most {
-            let why = format!(
-                "{} on {} ranks has about {operations} operations, and at most {most} fit",
-                self.name, job.ranks
-            );
-            return Err(ProblemKind::Usage.problem(why, "simulate fewer ranks or iterations"));
+            return Err(self.too_many(job, &format!("about {operations}")));
         }
         Ok((operations as usize, edges as usize))
+    }
+
+    /// Returns an error: the job has so many operations.
+    fn too_many(&self, job: &Job, count: &str) -> Problem {
+        let most = crate::schedule::MOST_OPERATIONS;
+        let (name, ranks) = (self.name, job.ranks);
+        let why = format!("{name} on {ranks} ranks has {count} operations, and at most {most} fit");
+        ProblemKind::Usage.problem(why, "simulate fewer ranks or iterations")
     }
 
     fn add_rank(&self, job: &Job, iterations: u32, builder: &mut Builder) -> Result<(), Problem> {

@@ -65,6 +65,9 @@ impl<'a> Program<'a> {
     }
 
     fn add(&mut self, action: Action) {
+        if self.problem.is_some() {
+            return;
+        }
         match self.builder.add(action) {
             Ok(number) => {
                 self.last.iter().for_each(|&before| self.builder.after(number, before));

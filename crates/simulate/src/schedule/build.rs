@@ -18,6 +18,8 @@ pub struct Builder {
     /// Its dependencies: dependant, and what it waits for.
     waits: Vec<(u32, u32)>,
     last_shape: Option<(Shape, u32)>,
+    /// The largest number of operations.
+    most: usize,
 }
 
 /// Returns a problem of a schedule.
@@ -40,7 +42,8 @@ impl Builder {
             longest_ns: 0,
         };
         let (shapes, operations, waits) = (HashMap::new(), vec![], vec![]);
-        Self { schedule, shapes, ranks, operations, waits, last_shape: None }
+        let most = MOST_OPERATIONS;
+        Self { schedule, shapes, ranks, operations, waits, last_shape: None, most }
     }
 
     /// Returns the number of the rank that is being built.
@@ -55,9 +58,27 @@ impl Builder {
         (operation as usize, edge as usize)
     }
 
+    /// Accepts no more operations than this.
+    pub(crate) fn limit(&mut self, operations: u64) {
+        self.most = operations.min(MOST_OPERATIONS as u64) as usize;
+    }
+
+    /// Returns whether it has as many operations as it accepts.
+    pub(crate) fn is_full(&self) -> bool {
+        self.schedule.len() + self.operations.len() >= self.most
+    }
+
     /// Reserves memory for this many operations and dependencies in all.
-    pub fn reserve(&mut self, operations: usize, edges: usize) {
-        self.schedule.words.reserve_exact(WORDS * operations + edges);
+    ///
+    /// # Errors
+    /// There is not as much memory.
+    pub(crate) fn reserve(&mut self, operations: usize, edges: usize) -> Result<(), Problem> {
+        let words = WORDS * operations + edges;
+        self.schedule.words.try_reserve_exact(words).map_err(|_| {
+            let gib = (4 * words as u64) >> 30;
+            let why = format!("the schedule needs {gib} GiB of memory");
+            ProblemKind::Usage.problem(why, "simulate fewer ranks or iterations")
+        })
     }
 
     /// Adds an operation on the first CPU and network interface. Returns its number within the rank.
@@ -83,8 +104,8 @@ impl Builder {
         let shape = self.shape(Shape { kind, size, tag, cpu, nic });
         let schedule = &mut self.schedule;
         let number = self.operations.len();
-        if schedule.len() + number >= MOST_OPERATIONS {
-            let why = format!("there are more than {MOST_OPERATIONS} operations");
+        if schedule.len() + number >= self.most {
+            let why = format!("there are more than {} operations", self.most);
             return Err(bad(why, "simulate fewer ranks or iterations"));
         }
         if kind == Kind::Send {
@@ -121,7 +142,9 @@ impl Builder {
         };
         match too_long {
             true => {
-                let why = format!("rank {}: {size} is too long", self.schedule.ranks());
+                let what =
+                    if kind == Kind::Compute { "ns of computation" } else { "bytes of a message" };
+                let why = format!("rank {}: {size} {what} are too long", self.schedule.ranks());
                 let remedy =
                     "a message has at most 64 GiB, and a computation takes at most 13 days";
                 Err(bad(why, remedy))

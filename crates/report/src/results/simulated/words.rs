@@ -41,7 +41,7 @@ pub(super) fn parameters(found: &Simulation) -> String {
 pub(super) fn phase(found: &Simulation, noise: &NoiseFacts) -> String {
     let together = match (noise.phase, &noise.law) {
         (_, Some(law)) if law.starts_with("one delay") => "on a machine without other noise",
-        ("common", _) => "all CPUs have the same noise at the same time",
+        ("common", _) => "all CPUs begin at the same place of their noise",
         ("host", None) => "hosts begin at random, their CPUs together",
         _ => "each CPU has noise of its own",
     };
@@ -70,10 +70,10 @@ pub(super) fn headline(found: &Simulation) -> Vec<String> {
     sentences.push(fate(whole));
     sentences.extend(costliest(found, whole));
     sentences.extend(whole.by_loggopsim.map(|by_loggopsim| {
-        let (ours, theirs) = (slowdown(whole.mean), slowdown(by_loggopsim));
+        let (ours, theirs) = (slowdown(whole.median), slowdown(by_loggopsim));
         match ours == theirs {
-            true => format!("By the rules of LogGOPSim the mean is the same, {ours}."),
-            false => format!("By the rules of LogGOPSim the mean is {theirs} instead of {ours}."),
+            true => format!("By the rules of LogGOPSim the median is the same, {ours}."),
+            false => format!("By the rules of LogGOPSim the median is {theirs} instead of {ours}."),
         }
     }));
     sentences
@@ -85,26 +85,31 @@ fn costliest(found: &Simulation, whole: &Slowdown) -> Option<String> {
     source.interval.filter(|interval| interval.low > 0.0)?;
     let guest = found.noise.as_ref().is_some_and(|noise| noise.guest);
     Some(format!(
-        "Without {} ({} of the noise) the mean slowdown would be {} instead of {}.",
+        "Without {} ({} of the noise) the median would be {} instead of {}.",
         title_of(&source.source, &source.name, guest),
         share(source.share),
         slowdown(source.without),
-        slowdown(whole.mean)
+        slowdown(whole.median)
     ))
 }
 
 /// Returns what became of the noise.
 fn fate(whole: &Slowdown) -> String {
     let fate = match whole.fate {
+        Fate::Nothing => return "Noise met no rank at work.".to_owned(),
         Fate::Absorbed => "part of it was absorbed, while ranks waited",
         Fate::PassedOn => "it was passed on",
         Fate::Amplified => "it was amplified, because ranks delayed each other in turn",
     };
+    let (job_ns, change) = match whole.delay_ns < 0.0 {
+        true => (-whole.delay_ns, "shorter, because messages came in another order"),
+        false => (whole.delay_ns, "longer"),
+    };
     format!(
-        "Noise took {} from a rank on average and {} at most, and made the job {} longer: {fate}.",
+        "Noise took {} from a rank on average and {} at most, and made the job {} {change}: {fate}.",
         fine(whole.lost_ns),
         fine(whole.most_lost_ns),
-        fine(whole.delay_ns)
+        fine(job_ns),
     )
 }
 
