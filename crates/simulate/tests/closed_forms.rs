@@ -139,6 +139,32 @@ fn one_rank_loses_the_share_of_its_noise() {
     }
 }
 
+/// A law may begin inside a detour: as often as its share of time says, and with the mean rest that renewal theory has,
+/// E[L²] / 2E[L]: the whole mean of an exponential length, and 8/15 of it for a Pareto length of power 5.
+#[test]
+fn a_law_begins_as_it_goes_on() {
+    let (ranks, every_ns, delay_ns) = (40_000, 3_000_000, 1_000_000);
+    let mut builder = Builder::new(ranks);
+    for _ in 0..ranks {
+        builder.add(Action::Compute { ns: 1 }).expect("sound");
+        builder.end_rank().expect("sound");
+    }
+    let job = builder.finish().expect("all ranks");
+    let laws = [
+        (Law::Periodic { every_ns: every_ns + delay_ns, delay_ns }, 0.5),
+        (Law::Exponential { every_ns, delay_ns }, 1.0),
+        (Law::Pareto { every_ns, delay_ns, power: 5.0 }, 8.0 / 15.0),
+    ];
+    for (law, rest) in laws {
+        let found = simulated(&job, &FREE, &mut Noise::from_law(law, ranks as usize, 5)).lost_ps;
+        let late = found.iter().filter(|&&lost| lost > 0).count() as f64 / f64::from(ranks);
+        assert!((late - 0.25).abs() < 0.01, "{law:?}: {late}");
+        let mean = found.iter().sum::<u64>() as f64 / f64::from(ranks);
+        let expected = 0.25 * rest * 1e9;
+        assert!((mean / expected - 1.0).abs() < 0.04, "{law:?}: {mean} of {expected}");
+    }
+}
+
 /// A noise that all ranks have at the same time costs a barrier no more than it costs one rank.
 #[test]
 fn common_noise_is_passed_on_and_independent_noise_amplified() {

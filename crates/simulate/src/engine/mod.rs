@@ -21,9 +21,9 @@ use waits::Waits;
 const ON_ITS_WAY: u32 = 1 << 31;
 /// Marks the shape of a message that came while its CPU or network interface was busy.
 const QUEUED: u32 = 1 << 30;
-/// So many events are brought into the cache together.
+/// Number of events whose data is read into the cache together.
 const AHEAD: usize = 16;
-/// Progress is reported after as many events.
+/// Number of events between two reports of progress.
 const REPORT: u64 = 1 << 20;
 
 /// What a simulation found.
@@ -80,7 +80,7 @@ struct Engine<'a> {
     lost_ps: Vec<u64>,
     /// Operations that became free by the present event.
     freed: Vec<(u32, Kind, u32)>,
-    /// Number of events so far, which is the order of the next one.
+    /// The place of the next event in the order of creation.
     order: u64,
     /// Operations that have ended.
     done: u64,

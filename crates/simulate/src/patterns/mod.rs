@@ -154,7 +154,7 @@ impl Pattern {
         Ok((operations as usize, edges as usize))
     }
 
-    /// Returns an error: the job has so many operations.
+    /// Returns the error of a job with too many operations; `count` is their number in words.
     fn too_many(&self, job: &Job, count: &str) -> Problem {
         let most = crate::schedule::MOST_OPERATIONS;
         let (name, ranks) = (self.name, job.ranks);
