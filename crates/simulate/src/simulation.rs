@@ -425,3 +425,37 @@ fn median_interval(sorted: &[f64]) -> Option<Interval> {
     let low = rank.checked_sub(1)?;
     Some(Interval { low: sorted[low], high: sorted[sorted.len() - 1 - low] })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tables of the sign test: of 20 values, the 6th and the 15th.
+    #[test]
+    fn the_median_lies_between_the_values_of_the_sign_test() {
+        let cases =
+            [(6, 1), (8, 1), (9, 2), (10, 2), (12, 3), (15, 4), (20, 6), (30, 10), (100, 40)];
+        for (count, rank) in cases {
+            let values: Vec<f64> = (1..=count).map(f64::from).collect();
+            let (low, high) = (f64::from(rank), f64::from(count + 1 - rank));
+            assert_eq!(median_interval(&values), Some(Interval { low, high }), "{count}");
+        }
+        assert_eq!(median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]), None);
+    }
+
+    #[test]
+    fn what_became_of_noise() {
+        let cases = [
+            ("none at work", (0.0, 0.0, 0.0), Fate::Nothing),
+            ("rounding", (1e-9, 0.0, 0.0), Fate::Nothing),
+            ("in waits", (10.0, 100.0, 120.0), Fate::Absorbed),
+            ("faster", (-5.0, 100.0, 120.0), Fate::Absorbed),
+            ("as one rank", (99.0, 100.0, 100.0), Fate::PassedOn),
+            ("as the worst", (120.0, 100.0, 120.0), Fate::PassedOn),
+            ("in turn", (200.0, 100.0, 120.0), Fate::Amplified),
+        ];
+        for (name, (delay_ns, usual_ns, most_ns), expected) in cases {
+            assert_eq!(Fate::new(delay_ns, usual_ns, most_ns), expected, "{name}");
+        }
+    }
+}
