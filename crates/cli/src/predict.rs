@@ -7,6 +7,7 @@ use crate::page::PageArgs;
 use crate::progress::Busy;
 use crate::rows::Rows;
 use crate::show::ShowArgs;
+use crate::stop;
 use anechoic_recording::{Problem, ProblemKind, Recording};
 use anechoic_report::results::{AnyRow, Input, LeftOut, Methods, Model, Progress, RESULTS};
 use clap::error::ErrorKind;
@@ -14,6 +15,7 @@ use clap::parser::ValueSource;
 use clap::{ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 /// What is read if nothing is named.
 const NEWEST: &str = "the newest recording in this directory";
@@ -159,7 +161,12 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
     let answers = answers(args.model.options, &args.matches);
     let doing = if args.model.is_command { "simulating" } else { "predicting" };
     let busy = Busy::with(doing, false);
-    let show = |done, total| busy.show(done, total);
+    // A simulation that is ended keeps what is complete.
+    let stop = args.model.is_command.then(stop::flag).transpose()?;
+    let show = |done, total| {
+        busy.show(done, total);
+        !stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    };
     let (answers, progress) = (Some(&answers), Some(Progress(&show)));
     let (left_out, files) = (&left_out[..], &files[..]);
     let input = Input { files, answers, progress, left_out, ..Input::from_recordings(&recordings) };

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Looks at the screen of a simulation: as it was, never over 80 columns, and as the schema says.
 fn golden(name: &str, options: &[(&str, &str)], noise: &[PathBuf]) {
     let ask = Ask::read(&Answers::read(OPTIONS, options).expect("options")).expect("a request");
-    let found = run(&ask, noise, &mut |_, _| {}).expect("a simulation");
+    let found = run(&ask, noise, &|_, _| true).expect("a simulation");
     let mut json = vec![];
     anechoic_report::json(&found, &mut json).expect("writing to memory");
     let view = View { all: true, ..View::default() };
@@ -50,13 +50,13 @@ fn simulated_with_recorded_detours() {
     std::fs::write(&file, text).expect("written");
     let options = [("pattern", "sweep"), ("ranks", "100"), ("network", "daint"), ("replicas", "3")];
     let ask = Ask::read(&Answers::read(OPTIONS, &options).expect("options")).expect("a request");
-    let found = run(&ask, std::slice::from_ref(&file), &mut |_, _| {}).expect("a simulation");
+    let found = run(&ask, std::slice::from_ref(&file), &|_, _| true).expect("a simulation");
     let whole = found.slowdown.expect("with noise");
     assert!(whole.mean > 1.05 && whole.by_loggopsim.is_some() && whole.interval.is_none());
     assert_eq!(found.noise.expect("recorded").hosts[0].detours, 2_000);
     let many = [("pattern", "bcast"), ("ranks", "4096"), ("iterations", "1"), ("replicas", "1")];
     let ask = Ask::read(&Answers::read(OPTIONS, &many).expect("options")).expect("a request");
-    let found = run(&ask, &[file], &mut |_, _| {}).expect("a simulation");
+    let found = run(&ask, &[file], &|_, _| true).expect("a simulation");
     assert!(
         found.notes[0].contains("21 times as much CPU time as was recorded"),
         "{:?}",

@@ -1,6 +1,7 @@
 //! The noise that was given, before phases are drawn.
 
 use crate::ask::Ask;
+use crate::critical::Sources;
 use crate::engine::Model;
 use crate::noise::Noise;
 use crate::noise::law::{Law, Streams};
@@ -14,6 +15,7 @@ use anechoic_predict::phases::{
 use anechoic_recording::{Problem, ProblemKind};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// Where the noise is from.
@@ -183,6 +185,43 @@ impl Given {
                 traces(recorded, |timeline| Trace::from_timeline(&timeline.without(source)?))
             }
         }
+    }
+
+    /// Returns what took the time of these detours, given by recording and start in ns; nothing if sources are unknown.
+    ///
+    /// # Errors
+    /// A recording can no longer be read.
+    pub(crate) fn sources_of(
+        &self,
+        detours: impl Iterator<Item = (u32, u64)>,
+    ) -> Result<Sources, Problem> {
+        let mut found = Sources::new();
+        let Self::Recorded { recorded, .. } = self else { return Ok(found) };
+        if recorded.sources.is_err() {
+            return Ok(found);
+        }
+        let mut starts: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+        detours.for_each(|(trace, start_ns)| {
+            starts.entry(trace).or_default().insert(start_ns);
+        });
+        let timelines = recorded.hosts.iter().flat_map(Host::cpus).map(|(_, timeline)| timeline);
+        for (timeline, trace) in timelines.zip(0..) {
+            if let Some(starts) = starts.get(&trace) {
+                let sources = timeline.sources_at(starts)?;
+                found.extend(sources.into_iter().map(|(start_ns, taken)| ((trace, start_ns), taken)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the host and the number of the CPU that a recording with this number is from.
+    pub(crate) fn place(&self, trace: u32) -> (String, u32) {
+        let Self::Recorded { recorded, .. } = self else { return (String::new(), 0) };
+        let mut cpus = recorded
+            .hosts
+            .iter()
+            .flat_map(|host| host.cpus().iter().map(|(cpu, _)| (host.name().to_owned(), *cpu)));
+        cpus.nth(trace as usize).unwrap_or_default()
     }
 
     /// Returns what the reader learns of the noise.

@@ -10,7 +10,7 @@
 //!
 //! let options = [("pattern", "barrier"), ("ranks", "64"), ("law", "periodic")];
 //! let ask = Ask::read(&Answers::read(OPTIONS, &options)?)?;
-//! let found = run(&ask, &[], &mut |_, _| {})?;
+//! let found = run(&ask, &[], &|_, _| true)?;
 //! assert!(found.slowdown.is_some_and(|slowdown| slowdown.mean > 1.01));
 //! # Ok::<(), Problem>(())
 //! ```
@@ -18,17 +18,20 @@
 #![forbid(unsafe_code)]
 
 mod ask;
+mod critical;
 mod engine;
 mod given;
 pub mod goal;
 mod noise;
 mod parameters;
 pub mod patterns;
+mod runs;
 mod schedule;
 mod simulation;
 
 pub use ask::{Ask, OPTIONS};
-pub use engine::{Model, Outcome, simulate};
+pub use critical::{CriticalPath, PathDetour, PathSource, PathTime};
+pub use engine::{Model, Outcome, Progress, simulate};
 pub use given::NoiseFacts;
 pub use noise::Noise;
 pub use noise::law::{Law, Streams};

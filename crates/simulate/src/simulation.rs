@@ -1,10 +1,12 @@
 //! A whole simulation: the schedule without noise, and replicas with it.
 
 use crate::ask::{Ask, Source};
-use crate::engine::{Model, Outcome, simulate};
+use crate::critical::CriticalPath;
+use crate::engine::{Model, Outcome};
 use crate::given::{Given, NoiseFacts};
 use crate::noise::Noise;
 use crate::parameters::{PS, Parameters};
+use crate::runs::Runs;
 use crate::schedule::Schedule;
 use crate::{goal, patterns};
 use anechoic_analyze::stats::{Interval, mean, quantile};
@@ -15,7 +17,6 @@ use serde::Serialize;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Replicas from which on the median has an interval of 95 %: 1 − 2·2^−6.
 const FOR_INTERVAL: u64 = 6;
@@ -45,6 +46,8 @@ pub struct Simulation {
     pub slowdown: Option<Slowdown>,
     /// What single sources cost, the costliest first; empty where sources are unknown.
     pub sources: Vec<SourceEffect>,
+    /// What the last rank waited for; absent without noise, for large jobs, and by the rules of LogGOPSim.
+    pub critical_path: Option<CriticalPath>,
     /// Notes for the reader.
     pub notes: Vec<String>,
 }
@@ -162,15 +165,17 @@ impl Fate {
     }
 }
 
-/// Simulates what is asked for, with noise from recordings and text files of detours. `progress` is called with the number
-/// of events so far and of all.
+/// Simulates what is asked for, with noise from recordings and text files of detours. Replicas run in as many threads as
+/// there are CPUs and memory; results do not depend on their number. `progress` is called with the number of events so far
+/// and of all. When it returns false, the replicas that are complete are the result.
 ///
 /// # Errors
-/// The schedule or the noise cannot be read or does not fit, ranks wait for each other, or the schedule cannot be written.
+/// The schedule or the noise cannot be read or does not fit, ranks wait for each other, the schedule cannot be written, or
+/// it was ended before a replica was complete.
 pub fn run(
     ask: &Ask,
     noise: &[PathBuf],
-    progress: &mut dyn FnMut(u64, u64),
+    progress: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<Simulation, Problem> {
     let schedule = schedule(&ask.source)?;
     let (given, mut notes) = Given::read(ask, noise)?;
@@ -180,8 +185,8 @@ pub fn run(
     if let Some(file) = &ask.goal_out {
         write(&schedule, file)?;
     }
-    let mut simulator = Simulator { ask, schedule: &schedule, progress, ended: 0, all: 1 };
-    let quiet = simulator.run(ask.model, &mut Noise::Quiet)?;
+    let runs = Runs::new(ask, &schedule, given.as_ref(), progress);
+    let quiet = runs.simulate(ask.model, &mut Noise::Quiet)?;
     notes.extend(given.as_ref().and_then(|given| given.saturation(ask, &schedule, quiet.end_ps())));
     let mut found = Simulation {
         job: JobFacts::new(&ask.source, &schedule),
@@ -199,80 +204,49 @@ pub fn run(
         replicas: vec![],
         slowdown: None,
         sources: vec![],
+        critical_path: None,
         notes,
     };
     if let Some(given) = &given {
-        simulator.add_noise(given, &quiet, &mut found)?;
+        add_noise(&runs, given, &quiet, &mut found)?;
     }
     Ok(found)
 }
 
-/// Simulates one schedule again and again.
-struct Simulator<'a> {
-    ask: &'a Ask,
-    schedule: &'a Schedule,
-    progress: &'a mut dyn FnMut(u64, u64),
-    /// Simulations that have ended, and all.
-    ended: u64,
-    all: u64,
-}
-
-impl Simulator<'_> {
-    fn run(&mut self, model: Model, noise: &mut Noise) -> Result<Outcome, Problem> {
-        let each = self.schedule.len() as u64 + self.schedule.messages();
-        let (before, all) = (each * self.ended, each * self.all);
-        self.ended += 1;
-        simulate(self.schedule, &self.ask.parameters, model, noise, &mut |done, _| {
-            (self.progress)((before + done).min(all), all);
-        })
-    }
-
-    /// Adds what noise does: in replicas, by the rules of LogGOPSim, and without one source after the other.
-    fn add_noise(
-        &mut self,
-        given: &Given,
-        quiet: &Outcome,
-        found: &mut Simulation,
-    ) -> Result<(), Problem> {
-        let quiet_ps = quiet.end_ps();
-        let both =
-            self.ask.model == Model::Anechoic && given.suits_loggopsim(self.ask, self.schedule);
-        let sources = given.sources(self.ask);
-        let replicas = given.replicas(self.ask);
-        self.all = 1 + replicas * (1 + u64::from(both) + sources.len() as u64);
-        let mut without = vec![];
-        for (name, _) in &sources {
-            without.push(Arc::new(given.without(name)?));
+/// Adds what noise does: in replicas, by the rules of LogGOPSim, and without one source after the other.
+fn add_noise(
+    runs: &Runs<'_>,
+    given: &Given,
+    quiet: &Outcome,
+    found: &mut Simulation,
+) -> Result<(), Problem> {
+    let quiet_ps = quiet.end_ps();
+    let (replicas, asked) = runs.replicas(given)?;
+    let mut by_loggopsim = vec![];
+    let mut by_source = vec![vec![]; runs.sources.len()];
+    for replica in &replicas {
+        found.replicas.push(Replica::new(replica.seed, &replica.outcome, quiet));
+        by_loggopsim.extend(replica.by_loggopsim_ps.map(|end_ps| ratio(end_ps, quiet_ps)));
+        for (slowdowns, &end_ps) in by_source.iter_mut().zip(&replica.without_ps) {
+            slowdowns.push(ratio(end_ps, quiet_ps));
         }
-        let mut by_loggopsim = vec![];
-        let mut by_source = vec![vec![]; sources.len()];
-        for replica in 0..replicas {
-            let seed = self.ask.seed.wrapping_add(replica);
-            let mut noise = given.draw(self.ask, self.schedule, seed);
-            let outcome = self.run(self.ask.model, &mut noise)?;
-            found.replicas.push(Replica::new(seed, &outcome, quiet));
-            if both {
-                // What its rules cannot simulate is left out: nobody asked for them.
-                let other = self.run(Model::LogGopSim, &mut noise).ok();
-                by_loggopsim.extend(other.map(|other| ratio(other.end_ps(), quiet_ps)));
-            }
-            for (traces, slowdowns) in without.iter().zip(&mut by_source) {
-                let outcome = self.run(self.ask.model, &mut noise.with_traces(traces))?;
-                slowdowns.push(ratio(outcome.end_ps(), quiet_ps));
-            }
-        }
-        by_loggopsim.truncate(if by_loggopsim.len() as u64 == replicas { usize::MAX } else { 0 });
-        let shares = if given.is_one_delay() { None } else { Some(self.schedule.cpus()) };
-        found.slowdown = Slowdown::new(&found.replicas, quiet_ps, by_loggopsim, shares);
-        let with: Vec<f64> = found.replicas.iter().map(|replica| replica.slowdown).collect();
-        found.sources = sources
-            .into_iter()
-            .zip(by_source)
-            .filter_map(|((_, facts), without)| SourceEffect::new(facts, &with, without))
-            .collect();
-        found.sources.sort_by(|a, b| a.without.total_cmp(&b.without));
-        Ok(())
     }
+    if (replicas.len() as u64) < asked {
+        found.notes.push(format!("ended early: {} of {asked} simulations", replicas.len()));
+    }
+    by_loggopsim.truncate(if by_loggopsim.len() == replicas.len() { usize::MAX } else { 0 });
+    let shares = if given.is_one_delay() { None } else { Some(runs.schedule.cpus()) };
+    found.slowdown = Slowdown::new(&found.replicas, quiet_ps, by_loggopsim, shares);
+    let with: Vec<f64> = found.replicas.iter().map(|replica| replica.slowdown).collect();
+    let sources = runs.sources.iter().zip(by_source);
+    found.sources = sources
+        .filter_map(|((_, facts), without)| SourceEffect::new(facts.clone(), &with, without))
+        .collect();
+    found.sources.sort_by(|a, b| a.without.total_cmp(&b.without));
+    if let Some(seed) = median_seed(&found.replicas).filter(|_| !runs.was_ended()) {
+        found.critical_path = runs.critical_path(given, seed)?;
+    }
+    Ok(())
 }
 
 fn ns(ps: u64) -> f64 {
@@ -398,6 +372,13 @@ impl SourceEffect {
             interval: median_interval(&costs),
         })
     }
+}
+
+/// Returns the seed of the replica whose slowdown is the median, of an even number the lower one in the middle.
+fn median_seed(replicas: &[Replica]) -> Option<u64> {
+    let mut by_slowdown: Vec<&Replica> = replicas.iter().collect();
+    by_slowdown.sort_by(|a, b| a.slowdown.total_cmp(&b.slowdown));
+    by_slowdown.get(by_slowdown.len().saturating_sub(1) / 2).map(|replica| replica.seed)
 }
 
 fn sorted(mut values: Vec<f64>) -> Vec<f64> {

@@ -12,7 +12,7 @@ fn read(bytes: &[u8]) -> Result<Schedule, Problem> {
 }
 
 fn run(schedule: &Schedule) -> Result<u64, Problem> {
-    let found = simulate(schedule, &LOGGOPSIM, Model::Anechoic, &mut Noise::Quiet, &mut |_, _| {});
+    let found = simulate(schedule, &LOGGOPSIM, Model::Anechoic, &mut Noise::Quiet, &mut |_, _| true);
     found.map(|found| found.end_ps())
 }
 
@@ -130,7 +130,7 @@ fn noise_beyond_all_is_refused() {
     let drawn = laws.map(|law| Noise::from_law(law, 1, 1));
     let recorded = Noise::recorded(traces, &[1], 1, Phase::Independent, 1);
     for mut noise in drawn.into_iter().chain([recorded]) {
-        let found = simulate(&long, &LOGGOPSIM, Model::Anechoic, &mut noise, &mut |_, _| {});
+        let found = simulate(&long, &LOGGOPSIM, Model::Anechoic, &mut noise, &mut |_, _| true);
         let error = found.expect_err("beyond all times").to_string();
         assert!(error.contains("exceeds 53 days"), "{error}");
     }
@@ -146,9 +146,9 @@ fn messages_without_bytes() {
         let parameters = Parameters { gap_ps, ..LOGGOPSIM };
         let job = schedule("barrier", 4, 1, 0, 0);
         let found =
-            simulate(&job, &parameters, Model::LogGopSim, &mut Noise::Quiet, &mut |_, _| {});
+            simulate(&job, &parameters, Model::LogGopSim, &mut Noise::Quiet, &mut |_, _| true);
         assert_eq!(found.is_ok(), is_sound);
-        let ours = simulate(&job, &parameters, Model::Anechoic, &mut Noise::Quiet, &mut |_, _| {});
+        let ours = simulate(&job, &parameters, Model::Anechoic, &mut Noise::Quiet, &mut |_, _| true);
         assert_eq!(ours.expect("all is executed").end_ps(), 2 * 5_500_000);
     }
 }

@@ -36,7 +36,7 @@ fn schedule(pattern: &str, ranks: u32, iterations: u32, grain_ns: u64, bytes: u6
 }
 
 fn simulated(schedule: &Schedule, parameters: &Parameters, noise: &mut Noise) -> Outcome {
-    simulate(schedule, parameters, Model::Anechoic, noise, &mut |_, _| {}).expect("all is executed")
+    simulate(schedule, parameters, Model::Anechoic, noise, &mut |_, _| true).expect("all is executed")
 }
 
 /// Returns a recording of 2,000 detours between 0.5 and 20.5 µs, one about every 97 µs.

@@ -23,7 +23,7 @@ fn every_rank_finishes_when_loggopsim_says() {
             }
             _ => Noise::Quiet,
         };
-        let found = simulate(&job, &parameters, Model::LogGopSim, &mut noise, &mut |_, _| {});
+        let found = simulate(&job, &parameters, Model::LogGopSim, &mut noise, &mut |_, _| true);
         let found: Vec<u64> =
             found.expect("all is executed").finish_ps.iter().map(|ps| ps / 1_000).collect();
         let expected: Vec<u64> =
@@ -42,7 +42,7 @@ fn an_ordered_barrier_takes_what_its_messages_take() {
         assert_eq!(expected_ns, rounds * (1_500 + 2_500 + 1_500 + 7 * 6));
         for model in [Model::LogGopSim, Model::Anechoic] {
             let job = schedule("barrier", ranks, 1, 0, 8);
-            let found = simulate(&job, &LOGGOPSIM, model, &mut Noise::Quiet, &mut |_, _| {});
+            let found = simulate(&job, &LOGGOPSIM, model, &mut Noise::Quiet, &mut |_, _| true);
             let found = found.expect("all is executed").finish_ps;
             assert!(found.iter().all(|&ps| ps == expected_ns * 1_000), "{ranks} {model:?}");
         }

@@ -77,6 +77,11 @@ impl TakenSums {
         &self.here
     }
 
+    /// Returns a source by its number.
+    pub(super) fn name(&self, number: usize) -> SourceName {
+        self.numbers.names()[number].clone()
+    }
+
     /// Returns what each source took of all detours.
     pub(super) fn totals(self) -> BTreeMap<SourceName, SourceTotals> {
         self.numbers.names().iter().cloned().zip(self.totals).collect()

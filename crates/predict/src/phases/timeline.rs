@@ -5,6 +5,7 @@ use super::recorded_cpu::RecordedCpu;
 use super::span::Span;
 use super::taken::{SourceName, TakenSums};
 use anechoic_recording::{Activity, Problem};
+use std::collections::BTreeSet;
 
 /// One CPU's detours in a window of time that repeats if a model needs a longer one. Detours of a recording are read
 /// from it in each pass.
@@ -93,6 +94,29 @@ impl Timeline {
             detours.push(Span { end_ns: span.end_ns - taken, ..span });
         })?;
         Ok(Self::new(self.length_ns, detours))
+    }
+
+    /// Returns how long each source took of the detours that start at these instants, in ns; each start with its sources.
+    /// Nothing is known of detours in memory.
+    ///
+    /// # Errors
+    ///
+    /// The recording can no longer be read.
+    pub fn sources_at(
+        &self,
+        starts_ns: &BTreeSet<u64>,
+    ) -> Result<Vec<(u64, Vec<(SourceName, u64)>)>, Problem> {
+        let Some(recorded) = &self.recorded else { return Ok(vec![]) };
+        let clock = recorded.recording().run().clock.clone();
+        let (mut sums, mut found) = (TakenSums::all(), vec![]);
+        self.each_with_activities(|span, activities| {
+            if starts_ns.contains(&span.start_ns) {
+                let taken = sums.add(activities, span, &clock).to_vec();
+                let named = taken.into_iter().map(|(number, ns)| (sums.name(number), ns));
+                found.push((span.start_ns, named.collect()));
+            }
+        })?;
+        Ok(found)
     }
 
     /// Returns the recorded CPU, if there is one.

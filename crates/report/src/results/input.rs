@@ -25,13 +25,13 @@ pub struct Input<'a> {
     pub before: &'a [&'a Findings],
     /// Collects what a report shows beside the result; absent elsewhere.
     pub page: Option<&'a Beside>,
-    /// Called while the result is computed, to show progress.
+    /// Called while the result is computed, to show progress; if it returns false, what is complete is the result.
     pub progress: Option<Progress<'a>>,
 }
 
 /// A function that is called from time to time with the number of finished steps and of all steps.
 #[derive(Clone, Copy)]
-pub struct Progress<'a>(pub &'a dyn Fn(u64, u64));
+pub struct Progress<'a>(pub &'a (dyn Fn(u64, u64) -> bool + Sync));
 
 impl fmt::Debug for Progress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

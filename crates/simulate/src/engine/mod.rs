@@ -1,6 +1,7 @@
 //! The simulation of a schedule: one event after the other, in the order of their times.
 
 mod costs;
+pub(crate) mod log;
 mod matching;
 mod queue;
 mod stuck;
@@ -12,7 +13,8 @@ use crate::noise::Noise;
 use crate::parameters::{LATEST_PS, Parameters};
 use crate::schedule::{Kind, ON_START, Operation, Schedule};
 use anechoic_recording::{Problem, ProblemKind};
-use costs::Costs;
+use costs::{Busy, Costs};
+use log::{BusyTime, Cause, Log};
 use matching::{Entry, Matching, Waiting};
 use queue::{Event, Queue};
 use waits::Waits;
@@ -25,6 +27,9 @@ const QUEUED: u32 = 1 << 30;
 const AHEAD: usize = 16;
 /// Number of events between two reports of progress.
 const REPORT: u64 = 1 << 20;
+
+/// Called from time to time with the number of events so far and of all; false ends the simulation early.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
 /// What a simulation found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,23 +50,52 @@ impl Outcome {
     }
 }
 
-/// Simulates a schedule. `progress` is called from time to time with the number of events so far and of all.
+/// Simulates a schedule.
 ///
 /// # Errors
-/// Ranks wait for each other or for messages that nobody sends, messages are not received, or the simulated time
-/// exceeds 53 days.
+/// Ranks wait for each other or for messages that nobody sends, messages are not received, the simulated time exceeds
+/// 53 days, or `progress` ended it.
 pub fn simulate(
     schedule: &Schedule,
     parameters: &Parameters,
     model: Model,
     noise: &mut Noise,
-    progress: &mut dyn FnMut(u64, u64),
+    progress: Progress<'_>,
 ) -> Result<Outcome, Problem> {
     let mut engine = Engine::new(schedule, Costs { parameters: *parameters, model }, noise);
-    engine.begin();
-    engine.run(progress)?;
-    stuck::check(schedule, engine.done, &engine.matching)?;
+    engine.finish(progress)?;
     Ok(engine.outcome())
+}
+
+/// Simulates a schedule by our rules. Returns also what each operation waited for, and for each rank its CPU that finished
+/// last.
+///
+/// # Errors
+/// As [`simulate`].
+pub(crate) fn simulate_with_log(
+    schedule: &Schedule,
+    parameters: &Parameters,
+    noise: &mut Noise,
+    progress: Progress<'_>,
+) -> Result<(Outcome, Log, Vec<usize>), Problem> {
+    let costs = Costs { parameters: *parameters, model: Model::Anechoic };
+    let mut engine = Engine::new(schedule, costs, noise);
+    let mut log = Log::new(engine.clocks.len(), schedule.len());
+    engine.log = Some(&mut log);
+    engine.finish(progress)?;
+    let latest = |rank: u32| {
+        let cpus = engine.clock(rank)..engine.clock(rank) + schedule.cpus();
+        cpus.max_by_key(|&clock| engine.clocks[clock]).unwrap_or(0)
+    };
+    let latest = (0..schedule.ranks()).map(latest).collect();
+    let outcome = engine.outcome();
+    Ok((outcome, log, latest))
+}
+
+/// Returns the error of a simulation that was ended.
+fn ended_early() -> Problem {
+    let why = "the simulation was ended early";
+    ProblemKind::NoVerdict.problem(why, "let it run, or simulate fewer ranks or --replicas")
 }
 
 /// A simulation in progress.
@@ -80,6 +114,8 @@ struct Engine<'a> {
     lost_ps: Vec<u64>,
     /// Operations that became free by the present event.
     freed: Vec<(u32, Kind, u32)>,
+    /// What each operation waited for, if that is asked for.
+    log: Option<&'a mut Log>,
     /// The place of the next event in the order of creation.
     order: u64,
     /// Operations that have ended.
@@ -98,12 +134,20 @@ impl<'a> Engine<'a> {
             matching: Matching::new(schedule.ranks()),
             queue: Queue::default(),
             freed: vec![],
+            log: None,
             order: 0,
             done: 0,
             schedule,
             costs,
             noise,
         }
+    }
+
+    /// Executes all operations.
+    fn finish(&mut self, progress: Progress<'_>) -> Result<(), Problem> {
+        self.begin();
+        self.run(progress)?;
+        stuck::check(self.schedule, self.done, &self.matching)
     }
 
     /// Frees the operations that wait for nothing.
@@ -118,7 +162,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn run(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<(), Problem> {
+    fn run(&mut self, progress: Progress<'_>) -> Result<(), Problem> {
         let all = self.schedule.len() as u64 + self.schedule.messages();
         let (mut until_touch, mut until_report) = (0, 0);
         while let Some(event) = self.queue.pop() {
@@ -128,7 +172,9 @@ impl<'a> Engine<'a> {
             }
             until_touch -= 1;
             if until_report == 0 {
-                progress(self.order, all);
+                if !progress(self.order, all) {
+                    return Err(ended_early());
+                }
                 until_report = REPORT;
             }
             until_report -= 1;
@@ -229,10 +275,11 @@ impl<'a> Engine<'a> {
         }
         let stream = self.stream(event.rank, shape.cpu);
         let busy = self.costs.compute(self.noise, stream, event.time, shape.size);
+        let cause = self.note(&event, &busy, (cpu, None));
         self.clocks[cpu] = busy.end_ps;
         self.lost_ps[event.rank as usize] += busy.lost_ps;
-        self.started(event.rank, event.operation, event.time);
-        self.ended(event.rank, event.operation, busy.end_ps);
+        self.started(event.rank, event.operation, event.time, Log::start_of(cause));
+        self.ended(event.rank, event.operation, busy.end_ps, cause);
         self.add_freed(event.rank, event.rank);
     }
 
@@ -243,9 +290,10 @@ impl<'a> Engine<'a> {
         if free > event.time {
             return self.again(event, free);
         }
-        self.started(event.rank, event.operation, event.time);
         let stream = self.stream(event.rank, shape.cpu);
         let busy = self.costs.send(self.noise, stream, event.time, shape.size);
+        let cause = self.note(&event, &busy, (cpu, Some(nic)));
+        self.started(event.rank, event.operation, event.time, Log::start_of(cause));
         self.clocks[cpu] = busy.end_ps;
         self.clocks[nic] = self.costs.interface_free(event.time, shape.size);
         self.lost_ps[event.rank as usize] += busy.lost_ps;
@@ -257,14 +305,16 @@ impl<'a> Engine<'a> {
             ..event
         });
         if shape.size <= self.costs.parameters.eager_bytes {
-            self.ended(event.rank, event.operation, busy.end_ps);
+            self.ended(event.rank, event.operation, busy.end_ps, cause);
         }
         self.add_freed(event.rank, event.rank);
     }
 
     fn receive(&mut self, event: Event) {
         let shape = self.schedule.shape(event.shape);
-        self.started(event.rank, event.operation, event.time);
+        let number = self.schedule.number(event.rank, event.operation);
+        let ready = self.log.as_ref().map_or(Cause::NONE, |log| log.ready(number));
+        self.started(event.rank, event.operation, event.time, ready);
         let (rank, peer, tag) = (event.rank, event.peer, shape.tag);
         let Some(message) = self.matching.take(rank, Waiting::Messages, peer, tag) else {
             self.matching.add(rank, Waiting::Receives, Entry::new(peer, tag, event.operation, 0));
@@ -273,9 +323,16 @@ impl<'a> Engine<'a> {
         // It is the sender's length that decides: a receive may be for more bytes than come.
         let sent = self.schedule.operation(message.from, message.operation).shape;
         if self.schedule.shape(sent).size > self.costs.parameters.eager_bytes {
-            self.sender_ended(message.from, message.operation, event.time, (shape.cpu, shape.nic));
+            let place = (shape.cpu, shape.nic);
+            self.sender_ended(message.from, message.operation, event.time, place, ready);
         }
-        self.ended(rank, event.operation, message.received_ps.max(event.time));
+        let cause = match &self.log {
+            Some(log) if message.received_ps >= event.time => {
+                log.received(self.schedule.number(message.from, message.operation))
+            }
+            _ => ready,
+        };
+        self.ended(rank, event.operation, message.received_ps.max(event.time), cause);
         self.add_freed(rank, message.from);
     }
 
@@ -290,6 +347,7 @@ impl<'a> Engine<'a> {
         }
         let stream = self.stream(rank, shape.cpu);
         let busy = self.costs.receive(self.noise, stream, event.time, shape.size);
+        let cause = self.note(&event, &busy, (cpu, Some(nic)));
         self.clocks[cpu] = busy.end_ps;
         self.clocks[nic] = self.costs.interface_free(event.time, shape.size);
         self.lost_ps[rank as usize] += busy.lost_ps;
@@ -298,35 +356,60 @@ impl<'a> Engine<'a> {
             return self.matching.add(rank, Waiting::Messages, entry);
         };
         if shape.size > self.costs.parameters.eager_bytes {
-            self.sender_ended(sender, event.operation, event.time, (shape.cpu, shape.nic));
+            let (place, began) = ((shape.cpu, shape.nic), Log::start_of(cause));
+            self.sender_ended(sender, event.operation, event.time, place, began);
         }
-        self.ended(rank, receive.operation, busy.end_ps);
+        self.ended(rank, receive.operation, busy.end_ps, cause);
         self.add_freed(rank, sender);
     }
 
     /// Ends the send of a message that waited for its receiver. The sender goes on at this time, not before.
-    fn sender_ended(&mut self, rank: u32, operation: u32, time: u64, (cpu, nic): (u8, u8)) {
+    fn sender_ended(
+        &mut self,
+        rank: u32,
+        operation: u32,
+        time: u64,
+        (cpu, nic): (u8, u8),
+        cause: Cause,
+    ) {
         for clock in [self.cpu(rank, cpu), self.sending(rank, nic)] {
-            self.clocks[clock] = self.clocks[clock].max(time);
+            if time > self.clocks[clock] {
+                self.clocks[clock] = time;
+                self.log.iter_mut().for_each(|log| log.set(clock, cause));
+            }
         }
-        self.ended(rank, operation, time);
+        self.ended(rank, operation, time, cause);
+    }
+
+    /// Notes the time of a CPU in the log. Returns its end as a cause.
+    #[inline]
+    fn note(&mut self, event: &Event, busy: &Busy, places: (usize, Option<usize>)) -> Cause {
+        let Some(log) = &mut self.log else { return Cause::NONE };
+        let receives = event.shape & ON_ITS_WAY != 0;
+        let &Event { time: start_ps, rank, operation, peer, .. } = event;
+        let owner = if receives { peer } else { rank };
+        let (end_ps, lost_ps, cause) = (busy.end_ps, busy.lost_ps, Cause::NONE);
+        let number = self.schedule.number(owner, operation);
+        let busy =
+            BusyTime { start_ps, end_ps, lost_ps, cause, rank, owner, operation, receives };
+        log.add(busy, number, places, &self.clocks)
     }
 
     /// Frees what waited for the start of an operation.
     #[inline]
-    fn started(&mut self, rank: u32, operation: u32, time: u64) {
-        self.release(rank, operation, ON_START, time);
+    fn started(&mut self, rank: u32, operation: u32, time: u64, cause: Cause) {
+        self.release(rank, operation, ON_START, time, cause);
     }
 
     /// Frees what waited for the end of an operation.
     #[inline]
-    fn ended(&mut self, rank: u32, operation: u32, time: u64) {
+    fn ended(&mut self, rank: u32, operation: u32, time: u64, cause: Cause) {
         self.done += 1;
-        self.release(rank, operation, 0, time);
+        self.release(rank, operation, 0, time, cause);
     }
 
     #[inline]
-    fn release(&mut self, rank: u32, operation: u32, on: u32, time: u64) {
+    fn release(&mut self, rank: u32, operation: u32, on: u32, time: u64, cause: Cause) {
         let schedule = self.schedule;
         for &edge in schedule.dependants(rank, operation) {
             if edge & ON_START != on {
@@ -334,8 +417,9 @@ impl<'a> Engine<'a> {
             }
             let dependant = edge & !ON_START;
             let number = schedule.number(rank, dependant);
-            if let Some(ready) = self.ready.get_mut(number) {
-                *ready = time.max(*ready);
+            if let Some(ready) = self.ready.get_mut(number).filter(|ready| **ready <= time) {
+                *ready = time;
+                self.log.iter_mut().for_each(|log| log.made_ready(number, cause));
             }
             if self.waits.one_less(number) {
                 self.free(rank, dependant);
@@ -360,12 +444,15 @@ impl<'a> Engine<'a> {
             let schedule = self.schedule;
             let Operation { peer, shape } = schedule.operation(rank, operation);
             let place = schedule.shape(shape);
-            let mut time = self.clocks[self.cpu(rank, place.cpu)];
-            if kind == Kind::Send {
-                time = time.max(self.clocks[self.sending(rank, place.nic)]);
-            }
-            if let Some(&ready) = self.ready.get(schedule.number(rank, operation)) {
+            let cpu = self.cpu(rank, place.cpu);
+            let nic = (kind == Kind::Send).then(|| self.sending(rank, place.nic));
+            let mut time = self.clocks[cpu].max(nic.map_or(0, |nic| self.clocks[nic]));
+            let number = schedule.number(rank, operation);
+            if let Some(&ready) = self.ready.get(number) {
                 time = time.max(ready);
+            }
+            if let Some(log) = &mut self.log {
+                log.becomes_ready(number, time, [Some(cpu), nic], &self.clocks);
             }
             self.add(Event { time, order: 0, rank, operation, peer, shape });
         }

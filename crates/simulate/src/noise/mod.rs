@@ -63,6 +63,16 @@ impl Noise {
         }
     }
 
+    /// Returns the same noise where a CPU of all ranks does not have this detour of its recording.
+    pub(crate) fn without_detour(&self, cpu: usize, detour: u32) -> Self {
+        let Self::Recorded { traces, places } = self else { return self.clone() };
+        let (mut traces, mut places) = (traces.to_vec(), places.clone());
+        let trace = traces[places[cpu].0 as usize].without(detour);
+        places[cpu].0 = traces.len() as u32;
+        traces.push(trace);
+        Self::Recorded { traces: Arc::new(traces), places }
+    }
+
     /// Returns when a piece of work ends on a CPU of all ranks that starts it at `start_ps`.
     #[inline]
     pub(crate) fn end(&mut self, cpu: usize, start_ps: u64, work_ps: u64) -> u64 {

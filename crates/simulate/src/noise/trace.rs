@@ -99,6 +99,49 @@ impl Trace {
         }
     }
 
+    /// Returns a detour of the window by its number.
+    pub(crate) fn detour(&self, number: u32) -> Range<u64> {
+        self.detours[number as usize].clone()
+    }
+
+    /// Returns the same recording without a detour.
+    pub(crate) fn without(&self, number: u32) -> Self {
+        let mut detours = self.detours.clone();
+        detours.remove(number as usize);
+        Self::new(detours, self.length_ps)
+    }
+
+    /// Calls `each` with every detour between two times of the simulation: its number, when it begins in the simulation
+    /// (negative if before its start), and how much of it lies between them.
+    pub(crate) fn each_between(
+        &self,
+        from_ps: u64,
+        to_ps: u64,
+        phase_ps: u64,
+        mut each: impl FnMut(u32, i64, u64),
+    ) {
+        if self.detours.is_empty() {
+            return;
+        }
+        let at = (from_ps + phase_ps) % self.length_ps;
+        let mut next = self.first[(at >> self.shift) as usize] as usize;
+        let mut begin = from_ps as i64 - at as i64;
+        while begin < to_ps as i64 {
+            for (number, detour) in self.detours.iter().enumerate().skip(next) {
+                let (start, end) = (begin + detour.start as i64, begin + detour.end as i64);
+                if start >= to_ps as i64 {
+                    return;
+                }
+                if end > from_ps as i64 {
+                    let part = end.min(to_ps as i64) - start.max(from_ps as i64);
+                    each(number as u32, start, part as u64);
+                }
+            }
+            next = 0;
+            begin += self.length_ps as i64;
+        }
+    }
+
     /// Returns the shortest operation that LogGOPSim cannot place in this recording, in ps.
     pub(crate) fn too_long_for_loggopsim_ps(&self) -> u64 {
         self.detours.last().map_or(0, |last| last.start)

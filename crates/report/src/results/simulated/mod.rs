@@ -1,5 +1,6 @@
 //! A job that was simulated, message by message.
 
+mod path;
 mod words;
 
 use super::described::{Grouping, Section};
@@ -49,11 +50,8 @@ fn compute(input: &Input<'_>) -> Result<Simulation, Problem> {
     let ask = Ask::read(&*input.answers(OPTIONS)?)?;
     let recordings = input.recordings.iter().map(|recording| recording.dir().to_owned());
     let paths: Vec<_> = input.files.iter().cloned().chain(recordings).collect();
-    run(&ask, &paths, &mut |done, total| {
-        if let Some(progress) = input.progress {
-            progress.0(done, total);
-        }
-    })
+    let progress = input.progress;
+    run(&ask, &paths, &|done, all| progress.is_none_or(|progress| progress.0(done, all)))
 }
 
 /// Shows the simulation.
@@ -84,6 +82,14 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
         screen.section("without one source (the same simulations)");
         screen.table(sources(found, noise_of_guest(found)));
     }
+    if let Some(path) = &found.critical_path {
+        screen.section(&path::heading(path));
+        screen.table(path::times(path, &found.parameters));
+        if !path.longest.is_empty() {
+            screen.gap();
+            screen.table(path::detours(path, noise_of_guest(found)));
+        }
+    }
     let shown = if view.all { found.replicas.len() } else { BRIEFLY.min(found.replicas.len()) };
     screen.gap();
     screen.table(replicas(&found.replicas[..shown]));
@@ -112,7 +118,7 @@ fn sources(found: &Simulation, guest: bool) -> Table {
 }
 
 /// Simulations that are shown if not all are asked for.
-const BRIEFLY: usize = 10;
+const BRIEFLY: usize = 5;
 
 /// Describes a recorded host.
 fn host_line(host: &anechoic_predict::phases::HostFacts) -> String {

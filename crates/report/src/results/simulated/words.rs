@@ -1,5 +1,6 @@
 //! The sentences on a simulated job.
 
+use super::path;
 use crate::names::title_of;
 use crate::units::{asked, bounds, bytes, count, counted, fine, share, slowdown};
 use anechoic_simulate::{Fate, NoiseFacts, Simulation, Slowdown};
@@ -69,6 +70,8 @@ pub(super) fn headline(found: &Simulation) -> Vec<String> {
     )];
     sentences.push(fate(whole));
     sentences.extend(costliest(found, whole));
+    let guest = found.noise.as_ref().is_some_and(|noise| noise.guest);
+    sentences.extend(path::sentence(found, guest));
     sentences.extend(whole.by_loggopsim.map(|by_loggopsim| {
         let (ours, theirs) = (slowdown(whole.median), slowdown(by_loggopsim));
         match ours == theirs {

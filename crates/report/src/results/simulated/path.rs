@@ -1,0 +1,116 @@
+//! What the last rank of a simulated job waited for.
+
+use crate::names::title_of;
+use crate::style::clip;
+use crate::table::Table;
+use crate::units::{count, counted, fine, long, share};
+use anechoic_simulate::{CriticalPath, Parameters, PathDetour, Simulation};
+
+/// Widest name of a detour.
+const NAME: usize = 24;
+
+/// A part of the time of a path, without noise and with it.
+struct Part {
+    name: &'static str,
+    /// How often the path with noise has it; absent for what has no number.
+    times: Option<u64>,
+    quiet_ps: u64,
+    noisy_ps: u64,
+}
+
+/// Returns what the time of the path consists of, without what takes none.
+fn parts(path: &CriticalPath, parameters: &Parameters) -> Vec<Part> {
+    let (quiet, noisy) = (&path.quiet, &path.noisy);
+    let part = |name, times, quiet_ps, noisy_ps| Part { name, times, quiet_ps, noisy_ps };
+    let each = |name, quiet: u64, noisy: u64, ps: u64| {
+        part(name, Some(noisy).filter(|_| ps > 0), quiet * ps, noisy * ps)
+    };
+    let mut parts = vec![
+        part("computation", None, quiet.compute_ps, noisy.compute_ps),
+        part("noise", path.detours, quiet.noise_ps, noisy.noise_ps),
+        each("L: messages on their way", quiet.latencies, noisy.latencies, parameters.latency_ps),
+        each("o: CPUs, messages", quiet.overheads, noisy.overheads, parameters.overhead_ps),
+        each("g: network interfaces", quiet.gaps, noisy.gaps, parameters.gap_ps),
+        each("G: bytes on their way", quiet.wire_bytes, noisy.wire_bytes, parameters.gap_per_byte_ps),
+        each("O: CPUs, bytes", quiet.copied_bytes, noisy.copied_bytes, parameters.overhead_per_byte_ps),
+    ];
+    parts.retain(|part| part.quiet_ps + part.noisy_ps > 0);
+    parts
+}
+
+/// Returns the heading of the path.
+pub(super) fn heading(path: &CriticalPath) -> String {
+    format!(
+        "critical path of seed {}, what the last rank waited for: {}",
+        path.seed,
+        counted(path.ranks, "rank", "ranks"),
+    )
+}
+
+/// Shows what the time of the path consists of.
+pub(super) fn times(path: &CriticalPath, parameters: &Parameters) -> Table {
+    let of_all = |ps: u64, all: u64| match ps {
+        0 => "–".to_owned(),
+        ps => format!("{} {:>7}", fine(ps as f64 / 1e3), share(ps as f64 / all.max(1) as f64)),
+    };
+    let (quiet_ps, noisy_ps) = (path.quiet.sum_ps(parameters), path.noisy.sum_ps(parameters));
+    let parts = parts(path, parameters);
+    Table::with_rows(&parts)
+        .name("part", |part| part.name.to_owned())
+        .number("without noise", move |part| of_all(part.quiet_ps, quiet_ps))
+        .number("with noise", move |part| of_all(part.noisy_ps, noisy_ps))
+        .number("how often", |part| part.times.map_or_else(String::new, count))
+        .captioned("What the time of the critical path consists of")
+}
+
+/// Shows the longest detours of the path.
+pub(super) fn detours(path: &CriticalPath, guest: bool) -> Table {
+    Table::with_rows(&path.longest)
+        .name("detour on the path", move |detour| clip(&title(detour, guest), NAME))
+        .number("took", |detour| fine(detour.lost_ns))
+        .name("recorded", |detour| {
+            format!("{} CPU {} {}", clip(&detour.host, 10), detour.cpu, long(detour.recorded_ns))
+        })
+        .number("hit rank", |detour| count(u64::from(detour.rank)))
+        .number("made late", |detour| count(detour.late_ranks))
+        .number("the job", |detour| later(detour.cost_ns))
+        .captioned("The longest detours of the critical path")
+}
+
+/// Returns what most of a detour was.
+fn title(detour: &PathDetour, guest: bool) -> String {
+    match detour.sources.first() {
+        Some(source) => title_of(&source.source, &source.name, guest),
+        None => format!("of {}", fine(detour.length_ns as f64)),
+    }
+}
+
+/// Writes how much later the job was.
+fn later(cost_ns: f64) -> String {
+    let sign = if cost_ns < 0.0 { '−' } else { '+' };
+    format!("{sign}{}", fine(cost_ns.abs()))
+}
+
+/// Says whom the costliest detour of the path made late.
+pub(super) fn sentence(found: &Simulation, guest: bool) -> Option<String> {
+    let path = found.critical_path.as_ref()?;
+    let detour = path.longest.iter().max_by(|a, b| a.cost_ns.total_cmp(&b.cost_ns))?;
+    let (others, job) = (detour.late_ranks.saturating_sub(1), fine(detour.cost_ns));
+    (detour.cost_ns > 0.0).then(|| {
+        format!(
+            "With seed {}, {} of {} ({}, CPU {}, {} into the recording) delayed rank {} and through it {}, \
+             and made the job {job} longer.",
+            path.seed,
+            match detour.sources.is_empty() {
+                true => "a detour".to_owned(),
+                false => title(detour, guest),
+            },
+            fine(detour.lost_ns),
+            detour.host,
+            detour.cpu,
+            long(detour.recorded_ns),
+            count(u64::from(detour.rank)),
+            counted(others, "other rank", "other ranks"),
+        )
+    })
+}

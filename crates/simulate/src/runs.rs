@@ -1,0 +1,173 @@
+//! The simulations of one request: the schedule with the noise of each replica, with all noise and without some.
+
+use crate::ask::Ask;
+use crate::critical::{self, CriticalPath};
+use crate::engine::{Model, Outcome, simulate};
+use crate::given::Given;
+use crate::noise::Noise;
+use crate::noise::trace::Trace;
+use crate::schedule::Schedule;
+use anechoic_analyze::threads::in_order_at_most;
+use anechoic_predict::phases::{SourceFacts, SourceName};
+use anechoic_recording::Problem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Memory that simulations at the same time may take, in bytes.
+const MEMORY: u64 = 2 << 30;
+/// What a rank takes of it: its clocks, noise and lists, and events that wait.
+const PER_RANK: u64 = 300;
+
+/// The simulations of one request.
+pub(crate) struct Runs<'a> {
+    ask: &'a Ask,
+    pub(crate) schedule: &'a Schedule,
+    /// Sources without which each replica is repeated.
+    pub(crate) sources: Vec<(SourceName, SourceFacts)>,
+    /// Whether each replica is repeated by the rules of LogGOPSim.
+    both: bool,
+    progress: &'a (dyn Fn(u64, u64) -> bool + Sync),
+    /// Events so far.
+    done: AtomicU64,
+    /// Events of all simulations.
+    all: u64,
+    ended: AtomicBool,
+}
+
+/// The simulations of a replica.
+#[derive(Debug)]
+pub(crate) struct ReplicaRuns {
+    /// The seed of its noise.
+    pub(crate) seed: u64,
+    /// With all noise.
+    pub(crate) outcome: Outcome,
+    /// The end by the rules of LogGOPSim, in ps.
+    pub(crate) by_loggopsim_ps: Option<u64>,
+    /// The end without each source, in ps.
+    pub(crate) without_ps: Vec<u64>,
+}
+
+impl<'a> Runs<'a> {
+    /// Prepares the simulations.
+    pub(crate) fn new(
+        ask: &'a Ask,
+        schedule: &'a Schedule,
+        given: Option<&Given>,
+        progress: &'a (dyn Fn(u64, u64) -> bool + Sync),
+    ) -> Self {
+        let sources = given.map_or(vec![], |given| given.sources(ask));
+        let suits = |given: &Given| given.suits_loggopsim(ask, schedule);
+        let both = ask.model == Model::Anechoic && given.is_some_and(suits);
+        let each_replica = 1 + u64::from(both) + sources.len() as u64;
+        let mut count = 1 + given.map_or(0, |given| given.replicas(ask)) * each_replica;
+        if given.is_some() && has_path(ask, schedule) {
+            count += critical::SIMULATIONS;
+        }
+        let (done, ended) = (AtomicU64::new(0), AtomicBool::new(false));
+        let all = count * events(schedule);
+        Self { ask, schedule, sources, both, progress, done, all, ended }
+    }
+
+    /// Simulates once.
+    pub(crate) fn simulate(&self, model: Model, noise: &mut Noise) -> Result<Outcome, Problem> {
+        let mut before = 0;
+        let outcome = simulate(self.schedule, &self.ask.parameters, model, noise, &mut |done, _| {
+            let added = done - before;
+            before = done;
+            self.report(added)
+        });
+        self.report(events(self.schedule).saturating_sub(before));
+        outcome
+    }
+
+    /// Reports events, and returns whether to go on.
+    fn report(&self, events: u64) -> bool {
+        let done = self.done.fetch_add(events, Ordering::Relaxed) + events;
+        let goes_on = (self.progress)(done.min(self.all), self.all);
+        self.ended.fetch_or(!goes_on, Ordering::Relaxed);
+        goes_on
+    }
+
+    /// Returns whether it was ended early.
+    pub(crate) fn was_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Simulates all replicas. Returns those that are complete, and how many were asked for.
+    pub(crate) fn replicas(&self, given: &Given) -> Result<(Vec<ReplicaRuns>, u64), Problem> {
+        let count = given.replicas(self.ask);
+        let mut without = vec![];
+        for (name, _) in &self.sources {
+            without.push(Arc::new(given.without(name)?));
+        }
+        let one = self.schedule.len() as u64 + PER_RANK * u64::from(self.schedule.ranks());
+        let most = (MEMORY / one.max(1)).max(1) as usize;
+        let replica = |number: usize| {
+            let seed = self.ask.seed.wrapping_add(number as u64);
+            match self.was_ended() {
+                true => Ok(None),
+                false => self.replica(given, &without, seed).map(Some),
+            }
+        };
+        let (mut complete, mut problem) = (vec![], None);
+        for replica in in_order_at_most(most, count as usize, replica) {
+            match replica {
+                Ok(replica) => complete.extend(replica),
+                Err(other) => problem = problem.or(Some(other)),
+            }
+        }
+        match problem {
+            Some(problem) if complete.is_empty() || !self.was_ended() => Err(problem),
+            _ => Ok((complete, count)),
+        }
+    }
+
+    fn replica(
+        &self,
+        given: &Given,
+        without: &[Arc<Vec<Trace>>],
+        seed: u64,
+    ) -> Result<ReplicaRuns, Problem> {
+        let noise = given.draw(self.ask, self.schedule, seed);
+        let outcome = self.simulate(self.ask.model, &mut noise.clone())?;
+        let mut by_loggopsim_ps = None;
+        if self.both {
+            // What its rules cannot simulate is left out: nobody asked for them.
+            let other = self.simulate(Model::LogGopSim, &mut noise.clone());
+            by_loggopsim_ps = other.ok().map(|other| other.end_ps());
+        }
+        let mut without_ps = vec![];
+        for traces in without {
+            let mut noise = noise.with_traces(traces);
+            without_ps.push(self.simulate(self.ask.model, &mut noise)?.end_ps());
+        }
+        Ok(ReplicaRuns { seed, outcome, by_loggopsim_ps, without_ps })
+    }
+
+    /// Finds the critical path of the replica with this seed; none of large jobs and by the rules of LogGOPSim.
+    pub(crate) fn critical_path(
+        &self,
+        given: &Given,
+        seed: u64,
+    ) -> Result<Option<CriticalPath>, Problem> {
+        if !has_path(self.ask, self.schedule) {
+            return Ok(None);
+        }
+        let each = events(self.schedule);
+        let path = critical::find(self.ask, self.schedule, given, seed, &mut || self.report(each));
+        match path {
+            Err(_) if self.was_ended() => Ok(None),
+            path => path.map(Some),
+        }
+    }
+}
+
+/// Returns the number of events of a simulation.
+fn events(schedule: &Schedule) -> u64 {
+    schedule.len() as u64 + schedule.messages()
+}
+
+/// Returns whether the critical path is looked for.
+fn has_path(ask: &Ask, schedule: &Schedule) -> bool {
+    ask.model == Model::Anechoic && events(schedule) <= critical::MOST_EVENTS
+}
