@@ -87,14 +87,19 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
         screen.table(path::times(path, &found.parameters));
         if !path.longest.is_empty() {
             screen.gap();
-            screen.table(path::detours(path, noise_of_guest(found)));
+            screen.table(path::detours(path, noise_of_guest(found), view.all));
+            screen.note(path::NO_COST);
         }
     }
-    let shown = if view.all { found.replicas.len() } else { BRIEFLY.min(found.replicas.len()) };
     screen.gap();
-    screen.table(replicas(&found.replicas[..shown]));
-    screen.gap();
-    screen.note(&words::columns(found.replicas.len() - shown));
+    match found.replicas.len() {
+        2.. if !view.all => screen.note(&words::left_out(&found.replicas)),
+        _ => {
+            screen.table(replicas(&found.replicas));
+            screen.gap();
+            screen.note(words::COLUMNS);
+        }
+    }
     screen
 }
 
@@ -116,9 +121,6 @@ fn sources(found: &Simulation, guest: bool) -> Table {
         .number("95 %", |source| bounds(source.interval, None, |cost| format!("{cost:+.3}")))
         .captioned("The slowdown without each source")
 }
-
-/// Simulations that are shown if not all are asked for.
-const BRIEFLY: usize = 5;
 
 /// Describes a recorded host.
 fn host_line(host: &anechoic_predict::phases::HostFacts) -> String {

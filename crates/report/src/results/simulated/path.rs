@@ -6,6 +6,11 @@ use crate::table::Table;
 use crate::units::{count, counted, fine, long, share};
 use anechoic_simulate::{CriticalPath, Parameters, PathDetour, Simulation};
 
+/// Detours that are shown if not all are asked for.
+const BRIEFLY: usize = 3;
+/// Explains a cost of nothing.
+pub(super) const NO_COST: &str =
+    "+0 ns: without that detour, another rank would be as late";
 /// Widest name of a detour.
 const NAME: usize = 24;
 
@@ -64,8 +69,9 @@ pub(super) fn times(path: &CriticalPath, parameters: &Parameters) -> Table {
 }
 
 /// Shows the longest detours of the path.
-pub(super) fn detours(path: &CriticalPath, guest: bool) -> Table {
-    Table::with_rows(&path.longest)
+pub(super) fn detours(path: &CriticalPath, guest: bool, all: bool) -> Table {
+    let shown = if all { path.longest.len() } else { BRIEFLY.min(path.longest.len()) };
+    Table::with_rows(&path.longest[..shown])
         .name("detour on the path", move |detour| clip(&title(detour, guest), NAME))
         .number("took", |detour| fine(detour.lost_ns))
         .name("recorded", |detour| {
@@ -97,18 +103,16 @@ pub(super) fn sentence(found: &Simulation, guest: bool) -> Option<String> {
     let detour = path.longest.iter().max_by(|a, b| a.cost_ns.total_cmp(&b.cost_ns))?;
     let (others, job) = (detour.late_ranks.saturating_sub(1), fine(detour.cost_ns));
     (detour.cost_ns > 0.0).then(|| {
+        let (host, seconds) = (&detour.host, long(detour.recorded_ns));
         format!(
-            "With seed {}, {} of {} ({}, CPU {}, {} into the recording) delayed rank {} and through it {}, \
-             and made the job {job} longer.",
+            "In the simulation with seed {}, {} ({host}, CPU {}, {seconds} into the recording) hit rank {}, delayed {} through \
+             it, and made the job {job} longer.",
             path.seed,
             match detour.sources.is_empty() {
-                true => "a detour".to_owned(),
-                false => title(detour, guest),
+                true => format!("a detour of {}", fine(detour.lost_ns)),
+                false => format!("{} of {}", fine(detour.lost_ns), title(detour, guest)),
             },
-            fine(detour.lost_ns),
-            detour.host,
             detour.cpu,
-            long(detour.recorded_ns),
             count(u64::from(detour.rank)),
             counted(others, "other rank", "other ranks"),
         )

@@ -3,7 +3,7 @@
 use super::path;
 use crate::names::title_of;
 use crate::units::{asked, bounds, bytes, count, counted, fine, share, slowdown};
-use anechoic_simulate::{Fate, NoiseFacts, Simulation, Slowdown};
+use anechoic_simulate::{Fate, NoiseFacts, Replica, Simulation, Slowdown};
 
 /// Describes what ranks did.
 pub(super) fn job(found: &Simulation) -> String {
@@ -116,13 +116,18 @@ fn fate(whole: &Slowdown) -> String {
     )
 }
 
-/// Explains the columns.
-pub(super) fn columns(left_out: usize) -> String {
-    let more = match left_out {
-        0 => String::new(),
-        left_out => format!("; --all shows {} more", count(left_out as u64)),
-    };
+/// Explains the columns of the table of simulations.
+pub(super) const COLUMNS: &str = "late ranks: those that finish later than without noise; lost per rank: by how much noise \
+lengthened what a rank did, the mean and the most of all ranks";
+
+/// Says what of the simulations is not shown.
+pub(super) fn left_out(replicas: &[Replica]) -> String {
+    let finish = || replicas.iter().map(|replica| replica.finish_ns);
+    let (least, most) = (finish().fold(f64::MAX, f64::min), finish().fold(0.0, f64::max));
     format!(
-        "late ranks: those that finish later than without noise; lost per rank: by how much noise lengthened what a rank did, the mean and the most of all ranks{more}"
+        "the {} simulations finish after {} to {}; --all shows each",
+        count(replicas.len() as u64),
+        fine(least),
+        fine(most)
     )
 }
