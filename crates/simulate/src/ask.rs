@@ -158,6 +158,10 @@ fn phases() -> Vec<(&'static str, &'static str)> {
 fn models() -> Vec<(&'static str, &'static str)> {
     vec![
         ("anechoic", "noise delays the messages that it hits, and counts also in the time it adds"),
+        (
+            "rounds",
+            "as anechoic, but ranks take messages only when they wait for them: patterns, 100 times as fast",
+        ),
         ("loggopsim", "the rules of LogGOPSim, its faults included"),
     ]
 }
@@ -252,6 +256,7 @@ impl Ask {
         };
         let model = match answers.one("model")? {
             "loggopsim" => Model::LogGopSim,
+            "rounds" => Model::Rounds,
             _ => Model::Anechoic,
         };
         let law = answers.given("law").map(|law| read_law(answers, law)).transpose()?;
@@ -259,8 +264,14 @@ impl Ask {
             let why = "LogGOPSim replays noise, it does not draw any";
             return Err(ProblemKind::Usage.problem(why, "give a recording, or leave --model out"));
         }
+        let source = read_source(answers)?;
+        let goal_out = answers.given("goal-out");
+        if model == Model::Rounds && (goal_out.is_some() || !matches!(source, Source::Pattern(..))) {
+            let why = "--model rounds simulates patterns, and has no schedule that could be written";
+            return Err(ProblemKind::Usage.problem(why, "leave --model out"));
+        }
         Ok(Self {
-            source: read_source(answers)?,
+            source,
             network,
             parameters,
             changed,
@@ -271,7 +282,7 @@ impl Ask {
             seed: answers.one("seed")?,
             sources: answers.one("sources")?,
             length_ns: answers.given::<Duration>("length").map(ns),
-            goal_out: answers.given("goal-out"),
+            goal_out,
         })
     }
 }

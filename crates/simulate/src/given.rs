@@ -8,7 +8,7 @@ use crate::noise::law::{Law, Streams};
 use crate::noise::phase::Phase;
 use crate::noise::trace::Trace;
 use crate::parameters::PS;
-use crate::schedule::Schedule;
+use crate::work::Size;
 use anechoic_predict::phases::{
     Host, HostFacts, Noise as Recorded, SourceFacts, SourceName, Timeline, culprits,
 };
@@ -25,8 +25,8 @@ pub struct NoiseFacts {
     pub law: Option<String>,
     /// The recorded hosts.
     pub hosts: Vec<HostFacts>,
-    /// Which CPUs have the same noise at the same time: `host`, `independent` or `common`.
-    pub phase: &'static str,
+    /// Which CPUs have the same noise at the same time.
+    pub phase: Phase,
     /// Whether any of the hosts is a guest of a hypervisor.
     #[serde(skip)]
     pub guest: bool,
@@ -79,13 +79,13 @@ impl Given {
     }
 
     /// Refuses noise that does not fit the schedule.
-    pub(crate) fn check(&self, ask: &Ask, schedule: &Schedule) -> Result<(), Problem> {
+    pub(crate) fn check(&self, ask: &Ask, size: &Size) -> Result<(), Problem> {
         match self {
-            Self::Law(Law::Once { cpu, .. }) if *cpu >= schedule.ranks() as usize => {
-                let why = format!("there is no rank {cpu}: there are {}", schedule.ranks());
+            Self::Law(Law::Once { cpu, .. }) if *cpu >= size.ranks as usize => {
+                let why = format!("there is no rank {cpu}: there are {}", size.ranks);
                 Err(ProblemKind::Usage.problem(why, "give --on-rank below that"))
             }
-            _ if ask.model == Model::LogGopSim && !self.suits_loggopsim(ask, schedule) => {
+            _ if ask.model == Model::LogGopSim && !self.suits_loggopsim(ask, size) => {
                 let why = "LogGOPSim cannot place the longest operation in a recording before its last detour";
                 Err(ProblemKind::Data.problem(why, "measure longer, or leave --model out"))
             }
@@ -94,9 +94,9 @@ impl Given {
     }
 
     /// Returns whether LogGOPSim can place all operations in all recordings.
-    pub(crate) fn suits_loggopsim(&self, ask: &Ask, schedule: &Schedule) -> bool {
+    pub(crate) fn suits_loggopsim(&self, ask: &Ask, size: &Size) -> bool {
         let Self::Recorded { traces, .. } = self else { return false };
-        let longest_ps = (schedule.longest_ns() * PS).max(ask.parameters.overhead_ps);
+        let longest_ps = (size.longest_ns * PS).max(ask.parameters.overhead_ps);
         traces.iter().all(|trace| trace.too_long_for_loggopsim_ps() > longest_ps)
     }
 
@@ -109,14 +109,14 @@ impl Given {
     pub(crate) fn saturation(
         &self,
         ask: &Ask,
-        schedule: &Schedule,
+        size: &Size,
         quiet_ps: u64,
     ) -> Option<String> {
         let Self::Recorded { traces, .. } = self else { return None };
         let recorded_ps: u64 = traces.iter().map(Trace::length_ps).sum();
         let cpus = match ask.phase {
             Phase::Common => traces.len() as u64,
-            _ => u64::from(schedule.ranks()) * schedule.cpus() as u64,
+            _ => size.all_cpus() as u64,
         };
         let times = quiet_ps.saturating_mul(cpus) / recorded_ps.max(1);
         (times > 1).then(|| {
@@ -133,12 +133,12 @@ impl Given {
     }
 
     /// Draws the noise of a replica.
-    pub(crate) fn draw(&self, ask: &Ask, schedule: &Schedule, seed: u64) -> Noise {
-        let streams = schedule.ranks() as usize * schedule.cpus();
+    pub(crate) fn draw(&self, ask: &Ask, size: &Size, seed: u64) -> Noise {
+        let streams = size.all_cpus();
         match self {
             // Ranks, not CPUs, are named by --on-rank.
             Self::Law(Law::Once { cpu, at_ns, delay_ns }) => {
-                let cpu = cpu * schedule.cpus();
+                let cpu = cpu * size.cpus;
                 let law = Law::Once { cpu, at_ns: *at_ns, delay_ns: *delay_ns };
                 Noise::Law(Streams::new(law, streams, seed, false))
             }
@@ -146,8 +146,8 @@ impl Given {
                 Noise::Law(Streams::new(*law, streams, seed, ask.phase == Phase::Common))
             }
             Self::Recorded { traces, cpus, .. } => match ask.model {
-                Model::Anechoic => Noise::recorded(traces.clone(), cpus, streams, ask.phase, seed),
                 Model::LogGopSim => Noise::as_loggopsim(traces.clone(), streams, ask.phase, seed),
+                _ => Noise::recorded(traces.clone(), cpus, streams, ask.phase, seed),
             },
         }
     }
@@ -226,11 +226,6 @@ impl Given {
 
     /// Returns what the reader learns of the noise.
     pub(crate) fn facts(&self, ask: &Ask) -> NoiseFacts {
-        let phase = match ask.phase {
-            Phase::Host => "host",
-            Phase::Independent => "independent",
-            Phase::Common => "common",
-        };
         let (law, hosts, guest) = match self {
             Self::Law(law) => (Some(law.words()), vec![], false),
             Self::Recorded { recorded, .. } => {
@@ -238,7 +233,7 @@ impl Given {
                 (None, hosts.collect(), recorded.guest)
             }
         };
-        NoiseFacts { law, hosts, phase, guest, seed: ask.seed }
+        NoiseFacts { law, hosts, phase: ask.phase, guest, seed: ask.seed }
     }
 }
 

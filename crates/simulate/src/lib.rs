@@ -25,9 +25,13 @@ pub mod goal;
 mod noise;
 mod parameters;
 pub mod patterns;
+mod rounds;
+#[cfg(test)]
+mod rounds_tests;
 mod runs;
 mod schedule;
 mod simulation;
+mod work;
 
 pub use ask::{Ask, OPTIONS};
 pub use critical::{CriticalPath, PathDetour, PathSource, PathTime};

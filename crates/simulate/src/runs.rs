@@ -2,13 +2,14 @@
 
 use crate::ask::Ask;
 use crate::critical::{self, CriticalPath};
-use crate::engine::{Model, Outcome, simulate};
+use crate::engine::{Model, Outcome};
 use crate::given::Given;
 use crate::noise::Noise;
 use crate::noise::trace::Trace;
-use crate::schedule::Schedule;
 use anechoic_analyze::threads::in_order_at_most;
 use anechoic_predict::phases::{SourceFacts, SourceName};
+use crate::simulation::Replica;
+use crate::work::{Size, Work};
 use anechoic_recording::Problem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,7 +22,8 @@ const PER_RANK: u64 = 300;
 /// The simulations of one request.
 pub(crate) struct Runs<'a> {
     ask: &'a Ask,
-    pub(crate) schedule: &'a Schedule,
+    work: &'a Work,
+    pub(crate) size: Size,
     /// Sources without which each replica is repeated.
     pub(crate) sources: Vec<(SourceName, SourceFacts)>,
     /// Whether each replica is repeated by the rules of LogGOPSim.
@@ -37,10 +39,8 @@ pub(crate) struct Runs<'a> {
 /// The simulations of a replica.
 #[derive(Debug)]
 pub(crate) struct ReplicaRuns {
-    /// The seed of its noise.
-    pub(crate) seed: u64,
     /// With all noise.
-    pub(crate) outcome: Outcome,
+    pub(crate) replica: Replica,
     /// The end by the rules of LogGOPSim, in ps.
     pub(crate) by_loggopsim_ps: Option<u64>,
     /// The end without each source, in ps.
@@ -51,32 +51,34 @@ impl<'a> Runs<'a> {
     /// Prepares the simulations.
     pub(crate) fn new(
         ask: &'a Ask,
-        schedule: &'a Schedule,
+        work: &'a Work,
         given: Option<&Given>,
         progress: &'a (dyn Fn(u64, u64) -> bool + Sync),
     ) -> Self {
+        let size = work.size();
         let sources = given.map_or(vec![], |given| given.sources(ask));
-        let suits = |given: &Given| given.suits_loggopsim(ask, schedule);
+        let suits = |given: &Given| given.suits_loggopsim(ask, &size);
         let both = ask.model == Model::Anechoic && given.is_some_and(suits);
         let each_replica = 1 + u64::from(both) + sources.len() as u64;
         let mut count = 1 + given.map_or(0, |given| given.replicas(ask)) * each_replica;
-        if given.is_some() && has_path(ask, schedule) {
+        if given.is_some() && has_path(ask, &size) {
             count += critical::SIMULATIONS;
         }
         let (done, ended) = (AtomicU64::new(0), AtomicBool::new(false));
-        let all = count * events(schedule);
-        Self { ask, schedule, sources, both, progress, done, all, ended }
+        let all = count.saturating_mul(size.events());
+        Self { ask, work, size, sources, both, progress, done, all, ended }
     }
 
     /// Simulates once.
     pub(crate) fn simulate(&self, model: Model, noise: &mut Noise) -> Result<Outcome, Problem> {
         let mut before = 0;
-        let outcome = simulate(self.schedule, &self.ask.parameters, model, noise, &mut |done, _| {
+        let progress = &mut |done: u64, _| {
             let added = done - before;
             before = done;
             self.report(added)
-        });
-        self.report(events(self.schedule).saturating_sub(before));
+        };
+        let outcome = self.work.simulate(&self.ask.parameters, model, noise, progress);
+        self.report(self.size.events().saturating_sub(before));
         outcome
     }
 
@@ -94,19 +96,24 @@ impl<'a> Runs<'a> {
     }
 
     /// Simulates all replicas. Returns those that are complete, and how many were asked for.
-    pub(crate) fn replicas(&self, given: &Given) -> Result<(Vec<ReplicaRuns>, u64), Problem> {
+    pub(crate) fn replicas(
+        &self,
+        given: &Given,
+        quiet: &Outcome,
+    ) -> Result<(Vec<ReplicaRuns>, u64), Problem> {
         let count = given.replicas(self.ask);
         let mut without = vec![];
         for (name, _) in &self.sources {
             without.push(Arc::new(given.without(name)?));
         }
-        let one = self.schedule.len() as u64 + PER_RANK * u64::from(self.schedule.ranks());
+        let operations = self.work.schedule().map_or(0, |schedule| schedule.len() as u64);
+        let one = operations + PER_RANK * u64::from(self.size.ranks);
         let most = (MEMORY / one.max(1)).max(1) as usize;
         let replica = |number: usize| {
             let seed = self.ask.seed.wrapping_add(number as u64);
             match self.was_ended() {
                 true => Ok(None),
-                false => self.replica(given, &without, seed).map(Some),
+                false => self.replica(given, quiet, &without, seed).map(Some),
             }
         };
         let (mut complete, mut problem) = (vec![], None);
@@ -125,11 +132,14 @@ impl<'a> Runs<'a> {
     fn replica(
         &self,
         given: &Given,
+        quiet: &Outcome,
         without: &[Arc<Vec<Trace>>],
         seed: u64,
     ) -> Result<ReplicaRuns, Problem> {
-        let noise = given.draw(self.ask, self.schedule, seed);
+        let noise = given.draw(self.ask, &self.size, seed);
         let outcome = self.simulate(self.ask.model, &mut noise.clone())?;
+        let replica = Replica::new(seed, &outcome, quiet);
+        drop(outcome);
         let mut by_loggopsim_ps = None;
         if self.both {
             // What its rules cannot simulate is left out: nobody asked for them.
@@ -141,7 +151,7 @@ impl<'a> Runs<'a> {
             let mut noise = noise.with_traces(traces);
             without_ps.push(self.simulate(self.ask.model, &mut noise)?.end_ps());
         }
-        Ok(ReplicaRuns { seed, outcome, by_loggopsim_ps, without_ps })
+        Ok(ReplicaRuns { replica, by_loggopsim_ps, without_ps })
     }
 
     /// Finds the critical path of the replica with this seed; none of large jobs and by the rules of LogGOPSim.
@@ -150,11 +160,11 @@ impl<'a> Runs<'a> {
         given: &Given,
         seed: u64,
     ) -> Result<Option<CriticalPath>, Problem> {
-        if !has_path(self.ask, self.schedule) {
+        let Some(schedule) = self.work.schedule().filter(|_| has_path(self.ask, &self.size)) else {
             return Ok(None);
-        }
-        let each = events(self.schedule);
-        let path = critical::find(self.ask, self.schedule, given, seed, &mut || self.report(each));
+        };
+        let (place, each) = ((schedule, &self.size), self.size.events());
+        let path = critical::find(self.ask, place, given, seed, &mut || self.report(each));
         match path {
             Err(_) if self.was_ended() => Ok(None),
             path => path.map(Some),
@@ -162,12 +172,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Returns the number of events of a simulation.
-fn events(schedule: &Schedule) -> u64 {
-    schedule.len() as u64 + schedule.messages()
-}
-
 /// Returns whether the critical path is looked for.
-fn has_path(ask: &Ask, schedule: &Schedule) -> bool {
-    ask.model == Model::Anechoic && events(schedule) <= critical::MOST_EVENTS
+fn has_path(ask: &Ask, size: &Size) -> bool {
+    ask.model == Model::Anechoic && size.events() <= critical::MOST_EVENTS
 }

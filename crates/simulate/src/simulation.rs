@@ -8,7 +8,8 @@ use crate::noise::Noise;
 use crate::parameters::{PS, Parameters};
 use crate::runs::Runs;
 use crate::schedule::Schedule;
-use crate::{goal, patterns};
+use crate::goal;
+use crate::work::{Size, Work};
 use anechoic_analyze::stats::{Interval, mean, quantile};
 use anechoic_predict::phases::SourceFacts;
 use anechoic_recording::{Problem, ProblemKind};
@@ -34,8 +35,8 @@ pub struct Simulation {
     pub network: String,
     /// Its parameters.
     pub parameters: Parameters,
-    /// The rules by which noise lengthens operations: `anechoic` or `loggopsim`.
-    pub model: &'static str,
+    /// The rules by which noise lengthens operations.
+    pub model: Model,
     /// The noise; absent if there was none.
     pub noise: Option<NoiseFacts>,
     /// When the last rank finished without noise, in ns.
@@ -177,28 +178,26 @@ pub fn run(
     noise: &[PathBuf],
     progress: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<Simulation, Problem> {
-    let schedule = schedule(&ask.source)?;
+    let work = Work::read(ask)?;
+    let size = work.size();
     let (given, mut notes) = Given::read(ask, noise)?;
     if let Some(given) = &given {
-        given.check(ask, &schedule)?;
+        given.check(ask, &size)?;
     }
-    if let Some(file) = &ask.goal_out {
-        write(&schedule, file)?;
+    if let Some((schedule, file)) = work.schedule().zip(ask.goal_out.as_ref()) {
+        write(schedule, file)?;
     }
-    let runs = Runs::new(ask, &schedule, given.as_ref(), progress);
+    let runs = Runs::new(ask, &work, given.as_ref(), progress);
     let quiet = runs.simulate(ask.model, &mut Noise::Quiet)?;
-    notes.extend(given.as_ref().and_then(|given| given.saturation(ask, &schedule, quiet.end_ps())));
+    notes.extend(given.as_ref().and_then(|given| given.saturation(ask, &size, quiet.end_ps())));
     let mut found = Simulation {
-        job: JobFacts::new(&ask.source, &schedule),
+        job: JobFacts::new(&ask.source, &size),
         network: match &ask.changed {
             Some(file) => format!("{}, changed by {}", ask.network.source, file.display()),
             None => ask.network.source.into(),
         },
         parameters: ask.parameters,
-        model: match ask.model {
-            Model::Anechoic => "anechoic",
-            Model::LogGopSim => "loggopsim",
-        },
+        model: ask.model,
         noise: given.as_ref().map(|given| given.facts(ask)),
         quiet_ns: ns(quiet.end_ps()),
         replicas: vec![],
@@ -221,11 +220,11 @@ fn add_noise(
     found: &mut Simulation,
 ) -> Result<(), Problem> {
     let quiet_ps = quiet.end_ps();
-    let (replicas, asked) = runs.replicas(given)?;
+    let (replicas, asked) = runs.replicas(given, quiet)?;
     let mut by_loggopsim = vec![];
     let mut by_source = vec![vec![]; runs.sources.len()];
     for replica in &replicas {
-        found.replicas.push(Replica::new(replica.seed, &replica.outcome, quiet));
+        found.replicas.push(replica.replica.clone());
         by_loggopsim.extend(replica.by_loggopsim_ps.map(|end_ps| ratio(end_ps, quiet_ps)));
         for (slowdowns, &end_ps) in by_source.iter_mut().zip(&replica.without_ps) {
             slowdowns.push(ratio(end_ps, quiet_ps));
@@ -235,7 +234,7 @@ fn add_noise(
         found.notes.push(format!("ended early: {} of {asked} simulations", replicas.len()));
     }
     by_loggopsim.truncate(if by_loggopsim.len() == replicas.len() { usize::MAX } else { 0 });
-    let shares = if given.is_one_delay() { None } else { Some(runs.schedule.cpus()) };
+    let shares = if given.is_one_delay() { None } else { Some(runs.size.cpus) };
     found.slowdown = Slowdown::new(&found.replicas, quiet_ps, by_loggopsim, shares);
     let with: Vec<f64> = found.replicas.iter().map(|replica| replica.slowdown).collect();
     let sources = runs.sources.iter().zip(by_source);
@@ -257,17 +256,6 @@ fn ratio(end_ps: u64, quiet_ps: u64) -> f64 {
     if quiet_ps == 0 { 1.0 } else { end_ps as f64 / quiet_ps as f64 }
 }
 
-fn schedule(source: &Source) -> Result<Schedule, Problem> {
-    match source {
-        Source::Goal(file) => goal::read(file),
-        Source::Pattern(name, job) => {
-            let unknown =
-                || ProblemKind::Usage.problem(format!("there is no pattern {name}"), "see --help");
-            patterns::find(name).ok_or_else(unknown)?.schedule(job)
-        }
-    }
-}
-
 /// Writes a schedule to a file.
 fn write(schedule: &Schedule, file: &Path) -> Result<(), Problem> {
     let failed = |error: std::io::Error| {
@@ -283,26 +271,26 @@ fn write(schedule: &Schedule, file: &Path) -> Result<(), Problem> {
 }
 
 impl JobFacts {
-    fn new(source: &Source, schedule: &Schedule) -> Self {
+    fn new(source: &Source, size: &Size) -> Self {
         let (name, job) = match source {
             Source::Pattern(name, job) => ((*name).to_owned(), Some(job)),
             Source::Goal(file) => (file.display().to_string(), None),
         };
         Self {
             name,
-            ranks: schedule.ranks(),
+            ranks: size.ranks,
             iterations: job.map(|job| job.iterations),
             grain_ns: job.map(|job| job.grain_ns),
             bytes: job.map(|job| job.bytes),
-            operations: schedule.len() as u64,
-            messages: schedule.messages(),
-            message_bytes: schedule.bytes(),
+            operations: size.operations,
+            messages: size.messages,
+            message_bytes: size.bytes,
         }
     }
 }
 
 impl Replica {
-    fn new(seed: u64, outcome: &Outcome, quiet: &Outcome) -> Self {
+    pub(crate) fn new(seed: u64, outcome: &Outcome, quiet: &Outcome) -> Self {
         let mut finish: Vec<f64> = outcome.finish_ps.iter().map(|&ps| ns(ps)).collect();
         let lost: Vec<f64> = outcome.lost_ps.iter().map(|&ps| ns(ps)).collect();
         let late = outcome.finish_ps.iter().zip(&quiet.finish_ps);

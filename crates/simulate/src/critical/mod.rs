@@ -14,6 +14,7 @@ use crate::given::Given;
 use crate::noise::Noise;
 use crate::parameters::Parameters;
 use crate::schedule::Schedule;
+use crate::work::Size;
 use anechoic_recording::Problem;
 use hits::Hit;
 use path::Path;
@@ -87,7 +88,7 @@ pub struct PathDetour {
 /// As [`simulate`](crate::simulate); a recording can no longer be read.
 pub(crate) fn find(
     ask: &Ask,
-    schedule: &Schedule,
+    (schedule, size): (&Schedule, &Size),
     given: &Given,
     seed: u64,
     progress: &mut dyn FnMut() -> bool,
@@ -95,7 +96,7 @@ pub(crate) fn find(
     let finder = Finder { parameters: &ask.parameters, schedule };
     let (_, quiet) = finder.path(&mut Noise::Quiet)?;
     progress();
-    let noise = given.draw(ask, schedule, seed);
+    let noise = given.draw(ask, size, seed);
     let (outcome, path) = finder.path(&mut noise.clone())?;
     progress();
     let hits = hits::find(&path, schedule, finder.parameters, &noise);

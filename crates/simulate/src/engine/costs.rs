@@ -2,14 +2,20 @@
 
 use crate::noise::Noise;
 use crate::parameters::{PS, Parameters};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Rules by which noise lengthens operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Model {
     /// Noise delays the message that it hits, counts also in the time that it adds, and per byte.
     Anechoic,
     /// The rules of LogGOPSim: the same times in whole ns, its faults included.
     LogGopSim,
+    /// As [`Model::Anechoic`], for patterns only: each rank takes messages when it waits for them, round after round. Much
+    /// faster. A schedule is simulated as by [`Model::Anechoic`].
+    Rounds,
 }
 
 /// The time of an operation on a CPU.
@@ -34,7 +40,7 @@ impl Costs {
     pub(super) fn compute(&self, noise: &mut Noise, cpu: usize, at: u64, work_ns: u64) -> Busy {
         let work_ps = work_ns * PS;
         match self.model {
-            Model::Anechoic => stretched(noise, cpu, at, work_ps),
+            Model::Anechoic | Model::Rounds => stretched(noise, cpu, at, work_ps),
             Model::LogGopSim => self.added(noise, cpu, at, work_ps, work_ps),
         }
     }
@@ -45,7 +51,7 @@ impl Costs {
         let overhead_ps = self.parameters.overhead_ps;
         let copy_ps = self.per_byte(self.parameters.overhead_per_byte_ps, bytes);
         match self.model {
-            Model::Anechoic => stretched(noise, cpu, at, overhead_ps + copy_ps),
+            Model::Anechoic | Model::Rounds => stretched(noise, cpu, at, overhead_ps + copy_ps),
             Model::LogGopSim => {
                 self.added(noise, cpu, at, overhead_ps, overhead_ps.wrapping_add(copy_ps))
             }
@@ -61,7 +67,7 @@ impl Costs {
         let copy_ps = self.per_byte(self.parameters.overhead_per_byte_ps, bytes);
         let wire_ps = self.per_byte(self.parameters.gap_per_byte_ps, bytes);
         match self.model {
-            Model::Anechoic => {
+            Model::Anechoic | Model::Rounds => {
                 let copied = noise.end(cpu, at, copy_ps);
                 let end_ps = noise.end(cpu, copied.max(at + wire_ps), overhead_ps);
                 Busy { end_ps, lost_ps: end_ps - at - overhead_ps - copy_ps.max(wire_ps) }
@@ -78,7 +84,7 @@ impl Costs {
     pub(super) fn arrival(&self, at: u64, busy: &Busy) -> u64 {
         let Parameters { latency_ps, overhead_ps, .. } = self.parameters;
         match self.model {
-            Model::Anechoic => busy.end_ps + latency_ps,
+            Model::Anechoic | Model::Rounds => busy.end_ps + latency_ps,
             Model::LogGopSim => at.wrapping_add(overhead_ps).wrapping_add(latency_ps),
         }
     }
@@ -94,7 +100,7 @@ impl Costs {
     #[inline]
     fn per_byte(&self, ps: u64, bytes: u64) -> u64 {
         match self.model {
-            Model::Anechoic => bytes.saturating_sub(1) * ps,
+            Model::Anechoic | Model::Rounds => bytes.saturating_sub(1) * ps,
             Model::LogGopSim => bytes.wrapping_sub(1).wrapping_mul(ps),
         }
     }

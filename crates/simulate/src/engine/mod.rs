@@ -92,8 +92,16 @@ pub(crate) fn simulate_with_log(
     Ok((outcome, log, latest))
 }
 
+const TOO_LATE: &str = "the simulated time exceeds 53 days";
+
+/// Returns the error of a simulation of more time than can be counted.
+pub(crate) fn too_late() -> Problem {
+    let remedy = "simulate fewer iterations, shorter times, or less noise";
+    ProblemKind::Data.problem(TOO_LATE, remedy)
+}
+
 /// Returns the error of a simulation that was ended.
-fn ended_early() -> Problem {
+pub(crate) fn ended_early() -> Problem {
     let why = "the simulation was ended early";
     ProblemKind::NoVerdict.problem(why, "let it run, or simulate fewer ranks or --replicas")
 }
@@ -125,7 +133,7 @@ struct Engine<'a> {
 impl<'a> Engine<'a> {
     fn new(schedule: &'a Schedule, costs: Costs, noise: &'a mut Noise) -> Self {
         let ranks = schedule.ranks() as usize;
-        let is_parallel = schedule.cpus() > 1 && costs.model == Model::Anechoic;
+        let is_parallel = schedule.cpus() > 1 && costs.model != Model::LogGopSim;
         Self {
             waits: Waits::new(schedule),
             clocks: vec![0; ranks * (schedule.cpus() + 2 * schedule.nics())],
@@ -221,14 +229,13 @@ impl<'a> Engine<'a> {
         if time <= LATEST_PS {
             return Ok(());
         }
-        let why = "the simulated time exceeds 53 days";
-        let remedy = match self.costs.model {
-            Model::Anechoic => "simulate fewer iterations, shorter times, or less noise",
+        match self.costs.model {
+            Model::Anechoic | Model::Rounds => Err(too_late()),
             Model::LogGopSim => {
-                "LogGOPSim wraps around for messages of 0 bytes if g is below G: else simulate less"
+                let remedy = "LogGOPSim wraps around for messages of 0 bytes if g is below G: else simulate less";
+                Err(ProblemKind::Data.problem(TOO_LATE, remedy))
             }
-        };
-        Err(ProblemKind::Data.problem(why, remedy))
+        }
     }
 
     fn step(&mut self, event: Event) {
@@ -469,7 +476,7 @@ impl<'a> Engine<'a> {
     /// Adds a message that must wait. Messages are taken in the order in which they came; LogGOPSim takes them in the order
     /// in which they were sent.
     fn queue(&mut self, event: Event, time: u64) {
-        match self.costs.model == Model::Anechoic && event.shape & QUEUED == 0 {
+        match self.costs.model != Model::LogGopSim && event.shape & QUEUED == 0 {
             true => self.add(Event { time, shape: event.shape | QUEUED, ..event }),
             false => self.again(event, time),
         }

@@ -102,6 +102,12 @@ impl Streams {
         Self { law, cpus: (0..cpus).map(stream).collect() }
     }
 
+    /// Returns until when a CPU has no detour from this time on, at least: the end of its last work.
+    pub(crate) fn quiet_until(&self, cpu: usize, at_ps: u64) -> u64 {
+        let stream = &self.cpus[cpu];
+        if stream.end <= at_ps { at_ps } else { stream.start.max(at_ps) }
+    }
+
     /// Returns a number that depends on the stream of a CPU, so that it is in the cache.
     #[inline]
     pub(crate) fn touch(&self, cpu: usize) -> u64 {

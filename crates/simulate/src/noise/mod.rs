@@ -86,6 +86,19 @@ impl Noise {
         }
     }
 
+    /// Returns until when a CPU of all ranks has no detour from this time on, at least; this time itself within a detour. For
+    /// a law, it is the time at which the last work ended.
+    pub(crate) fn quiet_until(&self, cpu: usize, at_ps: u64) -> u64 {
+        match self {
+            Self::Quiet => u64::MAX,
+            Self::Recorded { traces, places } => {
+                let (trace, phase_ps) = places[cpu];
+                traces[trace as usize].quiet_until(at_ps, phase_ps)
+            }
+            Self::Law(streams) => streams.quiet_until(cpu, at_ps),
+        }
+    }
+
     /// Returns a number that depends on the noise of a CPU, so that it is in the cache.
     #[inline]
     pub(crate) fn touch(&self, cpu: usize) -> u64 {

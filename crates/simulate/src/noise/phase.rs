@@ -5,9 +5,12 @@ use rand::RngExt;
 use rand_mt::Mt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Which CPUs begin at the same place of their recordings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// Each CPU at a place of its own.
     Independent,

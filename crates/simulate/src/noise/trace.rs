@@ -99,6 +99,14 @@ impl Trace {
         }
     }
 
+    /// Returns until when there is no detour from `at_ps` on, at least; `at_ps` itself within a detour.
+    pub(crate) fn quiet_until(&self, at_ps: u64, phase_ps: u64) -> u64 {
+        let at = (at_ps + phase_ps) % self.length_ps;
+        let from = self.first[(at >> self.shift) as usize] as usize;
+        let next = self.detours[from..].iter().find(|detour| detour.end > at);
+        at_ps + next.map_or(self.length_ps, |detour| detour.start.max(at)) - at
+    }
+
     /// Returns a detour of the window by its number.
     pub(crate) fn detour(&self, number: u32) -> Range<u64> {
         self.detours[number as usize].clone()

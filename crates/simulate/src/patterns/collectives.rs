@@ -1,149 +1,116 @@
 //! Collective operations, by the algorithms that MPI libraries use.
 
-use super::Job;
-use super::program::{Part, Program};
-
-/// Returns a message to or from a rank. All messages between two ranks come in order, so one tag is enough.
-fn part(peer: u32, bytes: u64) -> Part {
-    Part { peer, bytes, tag: 0 }
-}
-
-/// Exchanges this many bytes each way with one rank.
-fn swap(program: &mut Program<'_>, peer: u32, sent: u64, received: u64) {
-    program.exchange(&[part(peer, sent)], &[part(peer, received)]);
-}
+use super::exchange::{Fold, Folded, Shift, Swap, Tree};
+use super::{Job, Messages, Round, after_compute};
 
 /// In round k, each rank sends to the one 2^k after it and receives from the one 2^k before it.
-pub(super) fn barrier(program: &mut Program<'_>, job: &Job) {
-    program.compute(job.grain_ns);
-    let (rank, ranks) = (u64::from(program.rank), u64::from(job.ranks));
-    let mut distance = 1;
-    while distance < ranks {
-        let to = ((rank + distance) % ranks) as u32;
-        let from = ((rank + ranks - distance) % ranks) as u32;
-        program.exchange(&[part(to, job.bytes)], &[part(from, job.bytes)]);
-        distance *= 2;
-    }
+pub(super) fn barrier(job: &Job, _: u32, number: u64) -> Option<Round> {
+    after_compute(job, number, |round| Some((shift(job, doubled(job, round)?), job.bytes)))
+}
+
+/// Returns 2 to the power of a round, if it is below the number of ranks.
+fn doubled(job: &Job, round: u64) -> Option<u32> {
+    let distance = 1_u32.checked_shl(u32::try_from(round).ok()?)?;
+    (distance < job.ranks).then_some(distance)
+}
+
+fn shift(job: &Job, distance: u32) -> Messages {
+    Messages::Shift(Shift { ranks: job.ranks, distance })
 }
 
 /// A rank receives from the one without its lowest bit, then sends to those with one of the bits below that.
-pub(super) fn broadcast(program: &mut Program<'_>, job: &Job) {
-    program.compute(job.grain_ns);
-    let (parent, children) = binomial(program.rank, job.ranks);
-    if let Some(parent) = parent {
-        program.receive(part(parent, job.bytes));
-    }
-    children.iter().for_each(|&child| program.send(part(child, job.bytes)));
+pub(super) fn broadcast(job: &Job, _: u32, number: u64) -> Option<Round> {
+    after_compute(job, number, |round| {
+        let levels = u64::from(job.ranks.next_power_of_two().ilog2());
+        let bit = 1 << levels.checked_sub(round + 1)?;
+        let tree = Tree { ranks: job.ranks, bit, outwards: true };
+        Some((Messages::Tree(tree), job.bytes))
+    })
 }
 
 /// The broadcast backwards.
-pub(super) fn reduce(program: &mut Program<'_>, job: &Job) {
-    program.compute(job.grain_ns);
-    let (parent, children) = binomial(program.rank, job.ranks);
-    children.iter().rev().for_each(|&child| program.receive(part(child, job.bytes)));
-    if let Some(parent) = parent {
-        program.send(part(parent, job.bytes));
-    }
+pub(super) fn reduce(job: &Job, _: u32, number: u64) -> Option<Round> {
+    after_compute(job, number, |round| {
+        let tree = Tree { ranks: job.ranks, bit: doubled(job, round)?, outwards: false };
+        Some((Messages::Tree(tree), job.bytes))
+    })
 }
 
-/// Returns the parent and the children of a rank in a binomial tree, the largest subtree first.
-fn binomial(rank: u32, ranks: u32) -> (Option<u32>, Vec<u32>) {
-    let lowest = match rank {
-        0 => u64::from(ranks).next_power_of_two(),
-        rank => 1 << rank.trailing_zeros(),
-    };
-    let parent = (rank > 0).then(|| rank & (rank - 1));
-    let mut children = vec![];
-    let mut bit = lowest / 2;
-    while bit > 0 {
-        let child = u64::from(rank) + bit;
-        if child < u64::from(ranks) {
-            children.push(child as u32);
-        }
-        bit /= 2;
-    }
-    (parent, children)
-}
-
-/// What a rank is in a collective of a power of two of ranks, to which all others pass their vectors before.
-enum Place {
-    /// The rank passes its vector to this one, and gets the result from it.
-    Outside(u32),
-    /// The rank is this one of the power of two. It may do the work of another rank as well.
-    Inside { place: u32, other: Option<u32> },
-}
-
-/// Returns the largest power of two of ranks, and what a rank is in it: of the first ranks, each second is outside.
-fn folded(rank: u32, ranks: u32) -> (u32, Place) {
-    let power = 1 << ranks.ilog2();
-    let rest = ranks - power;
-    let part = match rank < 2 * rest {
-        true if rank.is_multiple_of(2) => Place::Outside(rank + 1),
-        true => Place::Inside { place: rank / 2, other: Some(rank - 1) },
-        false => Place::Inside { place: rank - rest, other: None },
-    };
-    (power, part)
-}
-
-/// Returns the rank at a place of the power of two.
-fn unfolded(place: u32, ranks: u32) -> u32 {
-    let rest = ranks - (1 << ranks.ilog2());
-    if place < rest { 2 * place + 1 } else { place + rest }
-}
-
-/// Folds the ranks to a power of two, runs `inside` on those, and passes the results on.
+/// Returns a round of an exchange on a power of two of ranks, to which all others pass their vectors before, and from which
+/// they get the result after. `inside` returns a bit and a number of bytes.
 fn on_power_of_two(
-    program: &mut Program<'_>,
     job: &Job,
-    inside: fn(&mut Program<'_>, &Job, u32, u32),
-) {
-    program.compute(job.grain_ns);
-    match folded(program.rank, job.ranks) {
-        (_, Place::Outside(other)) => {
-            program.send(part(other, job.bytes));
-            program.receive(part(other, job.bytes));
+    number: u64,
+    inside: impl Fn(Folded, u64) -> Option<(u32, u64)>,
+) -> Option<Round> {
+    let folded = Folded::new(job.ranks);
+    let fold = |inwards| (Messages::Fold(Fold { folded, inwards }), job.bytes);
+    after_compute(job, number, |round| {
+        let before = u64::from(!folded.is_all());
+        if round < before {
+            return Some(fold(true));
         }
-        (power, Place::Inside { place, other }) => {
-            if let Some(other) = other {
-                program.receive(part(other, job.bytes));
+        match inside(folded, round - before) {
+            Some((bit, bytes)) => Some((Messages::Swap(Swap { folded, bit }), bytes)),
+            // The result is passed on once.
+            None if before == 1 && is_first(round - before, |round| inside(folded, round)) => {
+                Some(fold(false))
             }
-            inside(program, job, power, place);
-            if let Some(other) = other {
-                program.send(part(other, job.bytes));
-            }
+            None => None,
         }
-    }
+    })
+}
+
+/// Returns whether this is the first round that is none.
+fn is_first<T>(round: u64, rounds: impl Fn(u64) -> Option<T>) -> bool {
+    round.checked_sub(1).is_none_or(|before| rounds(before).is_some())
 }
 
 /// In round k, ranks whose places differ in bit k exchange their vectors.
-pub(super) fn recursive_doubling(program: &mut Program<'_>, job: &Job) {
-    on_power_of_two(program, job, |program, job, power, place| {
-        for round in 0..power.ilog2() {
-            let peer = unfolded(place ^ (1 << round), job.ranks);
-            swap(program, peer, job.bytes, job.bytes);
-        }
-    });
+pub(super) fn recursive_doubling(job: &Job, _: u32, number: u64) -> Option<Round> {
+    on_power_of_two(job, number, |folded, round| {
+        (round < u64::from(folded.power.ilog2())).then(|| (1 << round, job.bytes))
+    })
 }
 
 /// Halves of halves of the vector are exchanged, each rank reduces its part, and all parts come back the same way.
-pub(super) fn rabenseifner(program: &mut Program<'_>, job: &Job) {
-    on_power_of_two(program, job, |program, job, power, place| {
-        let rounds = power.ilog2();
-        for round in (0..rounds).chain((0..rounds).rev()) {
-            let bytes = (job.bytes >> (round + 1)).max(job.bytes.min(1));
-            let peer = unfolded(place ^ (power >> (round + 1)), job.ranks);
-            swap(program, peer, bytes, bytes);
-        }
-    });
+pub(super) fn rabenseifner(job: &Job, _: u32, number: u64) -> Option<Round> {
+    on_power_of_two(job, number, |folded, round| {
+        let rounds = u64::from(folded.power.ilog2());
+        let halvings = match round < rounds {
+            true => round + 1,
+            false => (2 * rounds).checked_sub(round).filter(|&halvings| halvings > 0)?,
+        };
+        let bytes = (job.bytes >> halvings).max(job.bytes.min(1));
+        Some((folded.power >> halvings, bytes))
+    })
 }
 
 /// The parts of the vector go round twice: once to be reduced, once to be known to all.
-pub(super) fn ring(program: &mut Program<'_>, job: &Job) {
-    program.compute(job.grain_ns);
-    let (rank, ranks) = (program.rank, job.ranks);
-    let bytes = (job.bytes / u64::from(ranks)).max(job.bytes.min(1));
-    let (to, from) = (rank.wrapping_add(1) % ranks, (rank + ranks - 1) % ranks);
-    for _ in 0..2 * (u64::from(ranks) - 1) {
-        program.exchange(&[part(to, bytes)], &[part(from, bytes)]);
-    }
+pub(super) fn ring(job: &Job, _: u32, number: u64) -> Option<Round> {
+    let bytes = (job.bytes / u64::from(job.ranks)).max(job.bytes.min(1));
+    after_compute(job, number, |round| {
+        (round < 2 * (u64::from(job.ranks) - 1)).then(|| (shift(job, 1), bytes))
+    })
+}
+
+/// All-to-all: in round k, each rank sends the blocks whose number has bit k to the one 2^k after it.
+pub(super) fn bruck(job: &Job, _: u32, number: u64) -> Option<Round> {
+    after_compute(job, number, |round| {
+        let (ranks, distance) = (u64::from(job.ranks), doubled(job, round)?);
+        // Of every 2·distance numbers, the second half has the bit.
+        let twice = 2 * u64::from(distance);
+        let whole = ranks / twice * u64::from(distance);
+        let blocks = whole + (ranks % twice).saturating_sub(u64::from(distance));
+        Some((shift(job, distance), blocks * job.bytes))
+    })
+}
+
+/// All-to-all: in step k, each rank sends to the one k after it and receives from the one k before it.
+pub(super) fn pairwise(job: &Job, _: u32, number: u64) -> Option<Round> {
+    after_compute(job, number, |round| {
+        let distance = round + 1;
+        let is_other = distance < u64::from(job.ranks);
+        is_other.then(|| (shift(job, distance as u32), job.bytes))
+    })
 }

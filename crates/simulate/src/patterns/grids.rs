@@ -1,87 +1,171 @@
 //! Ranks on chains and grids that exchange with their neighbours.
 
-use super::Job;
-use super::program::{Part, Program};
+use super::exchange::{Chain, Exchange, Line};
+use super::{Job, Messages, Round, after_compute};
 
 /// Sends to both neighbours and receives from them, at the ends from one.
-pub(super) fn chain(program: &mut Program<'_>, job: &Job) {
-    program.compute(job.grain_ns);
-    let rank = program.rank;
-    let neighbours = [rank.checked_sub(1), Some(rank + 1).filter(|&next| next < job.ranks)];
-    let parts: Vec<Part> = neighbours
-        .into_iter()
-        .flatten()
-        .map(|peer| Part { peer, bytes: job.bytes, tag: 0 })
-        .collect();
-    program.exchange(&parts, &parts);
+pub(super) fn chain(job: &Job, _: u32, number: u64) -> Option<Round> {
+    after_compute(job, number, |number| {
+        (number == 0).then_some((Messages::Chain(Chain { ranks: job.ranks }), job.bytes))
+    })
 }
 
 /// Exchanges with the neighbours of a periodic grid of two dimensions.
-pub(super) fn halo_2d(program: &mut Program<'_>, job: &Job) {
-    halo::<2>(program, job);
+pub(super) fn halo_2d(job: &Job, _: u32, number: u64) -> Option<Round> {
+    after_compute(job, number, |number| {
+        (number == 0).then(|| (Messages::Grid2(Grid { sides: sides(job.ranks) }), job.bytes))
+    })
 }
 
 /// Exchanges with the neighbours of a periodic grid of three dimensions.
-pub(super) fn halo_3d(program: &mut Program<'_>, job: &Job) {
-    halo::<3>(program, job);
-}
-
-fn halo<const D: usize>(program: &mut Program<'_>, job: &Job) {
-    program.compute(job.grain_ns);
-    let sides = sides::<D>(job.ranks);
-    let place = place(program.rank, sides);
-    let (mut to, mut from) = (vec![], vec![]);
-    for dimension in (0..D).filter(|&dimension| sides[dimension] > 1) {
-        let side = sides[dimension];
-        for (direction, step) in [(0, 1), (1, side - 1)] {
-            let neighbour = |step: u32| {
-                let mut place = place;
-                place[dimension] = (place[dimension] + step) % side;
-                rank(place, sides)
-            };
-            // A tag for each direction: with two ranks on a side, both neighbours are the same rank.
-            let tag = 2 * dimension as u32 + direction;
-            to.push(Part { peer: neighbour(step), bytes: job.bytes, tag });
-            from.push(Part { peer: neighbour(side - step), bytes: job.bytes, tag });
-        }
-    }
-    program.exchange(&to, &from);
+pub(super) fn halo_3d(job: &Job, _: u32, number: u64) -> Option<Round> {
+    after_compute(job, number, |number| {
+        (number == 0).then(|| (Messages::Grid3(Grid { sides: sides(job.ranks) }), job.bytes))
+    })
 }
 
 /// Receives from the neighbours on the near sides, computes, and sends to those on the far sides.
-pub(super) fn sweep(program: &mut Program<'_>, job: &Job) {
-    let sides = sides::<2>(job.ranks);
-    let place = place(program.rank, sides);
-    let corner = program.iteration % 4;
-    let (mut from, mut to) = (vec![], vec![]);
-    for dimension in 0..2 {
-        let is_upwards = (corner >> dimension) & 1 == 0;
-        let lower = place[dimension].checked_sub(1);
-        let upper = Some(place[dimension] + 1).filter(|&next| next < sides[dimension]);
-        let (before, after) = if is_upwards { (lower, upper) } else { (upper, lower) };
-        for (neighbour, parts) in [(before, &mut from), (after, &mut to)] {
-            if let Some(coordinate) = neighbour {
-                let mut place = place;
-                place[dimension] = coordinate;
-                parts.push(Part { peer: rank(place, sides), bytes: job.bytes, tag: corner });
-            }
-        }
+pub(super) fn sweep(job: &Job, iteration: u32, number: u64) -> Option<Round> {
+    let front = |sends| {
+        Messages::Front(Front { sides: sides(job.ranks), corner: iteration % 4, sends })
+    };
+    match number {
+        0 => Some(Round::Exchange { messages: front(false), bytes: job.bytes }),
+        1 => Some(Round::Compute { ns: job.grain_ns }),
+        2 => Some(Round::Exchange { messages: front(true), bytes: job.bytes }),
+        _ => None,
     }
-    program.exchange(&[], &from);
-    program.compute(job.grain_ns);
-    program.exchange(&to, &[]);
 }
 
 /// Receives from the rank before, computes, and sends to the rank after.
-pub(super) fn pipeline(program: &mut Program<'_>, job: &Job) {
-    let rank = program.rank;
-    let part = |peer: u32| Part { peer, bytes: job.bytes, tag: 0 };
-    if let Some(before) = rank.checked_sub(1) {
-        program.receive(part(before));
+pub(super) fn pipeline(job: &Job, _: u32, number: u64) -> Option<Round> {
+    let line = |sends| Messages::Line(Line { ranks: job.ranks, sends });
+    match number {
+        0 => Some(Round::Exchange { messages: line(false), bytes: job.bytes }),
+        1 => Some(Round::Compute { ns: job.grain_ns }),
+        2 => Some(Round::Exchange { messages: line(true), bytes: job.bytes }),
+        _ => None,
     }
-    program.compute(job.grain_ns);
-    if rank + 1 < job.ranks {
-        program.send(part(rank + 1));
+}
+
+/// A periodic grid: each rank exchanges messages with both neighbours on each side that has more than one rank.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grid<const D: usize> {
+    sides: [u32; D],
+}
+
+impl<const D: usize> Grid<D> {
+    /// Calls `take` with each slot and the neighbours of a rank: the one in its direction, and the one against it.
+    #[inline]
+    fn neighbours(self, rank: u32, mut take: impl FnMut(usize, u32, u32)) {
+        let place = place(rank, self.sides);
+        let mut stride = 1;
+        for (dimension, side) in self.sides.into_iter().enumerate() {
+            if side > 1 {
+                let up = if place[dimension] + 1 < side {
+                    rank + stride
+                } else {
+                    rank - (side - 1) * stride
+                };
+                let down =
+                    if place[dimension] > 0 { rank - stride } else { rank + (side - 1) * stride };
+                take(2 * dimension, up, down);
+                take(2 * dimension + 1, down, up);
+            }
+            stride *= side;
+        }
+    }
+}
+
+impl<const D: usize> Exchange for Grid<D> {
+    const SLOTS: usize = 2 * D;
+
+    #[inline]
+    fn sends(self, rank: u32, mut take: impl FnMut(usize, u32)) {
+        self.neighbours(rank, |slot, towards, _| take(slot, towards));
+    }
+
+    #[inline]
+    fn receives(self, rank: u32, mut take: impl FnMut(u32, usize)) {
+        self.neighbours(rank, |slot, _, against| take(against, slot));
+    }
+
+    fn messages(self) -> u64 {
+        let ranks: u64 = self.sides.iter().map(|&side| u64::from(side)).product();
+        ranks * 2 * self.sides.iter().filter(|&&side| side > 1).count() as u64
+    }
+
+    // With two ranks on a side, both neighbours are the same rank.
+    fn tag(self, slot: usize) -> u32 {
+        slot as u32
+    }
+}
+
+/// A wave front over an open grid from one of its corners: only what a rank sends, or only what it receives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Front {
+    sides: [u32; 2],
+    corner: u32,
+    sends: bool,
+}
+
+impl Front {
+    /// Calls `take` with each dimension and the neighbour of a rank before or behind the front.
+    fn neighbours(self, rank: u32, behind: bool, mut take: impl FnMut(usize, u32)) {
+        let place = place(rank, self.sides);
+        let mut stride = 1;
+        for (dimension, side) in self.sides.into_iter().enumerate() {
+            let is_upwards = (self.corner >> dimension) & 1 == 0;
+            if is_upwards == behind {
+                if place[dimension] > 0 {
+                    take(dimension, rank - stride);
+                }
+            } else if place[dimension] + 1 < side {
+                take(dimension, rank + stride);
+            }
+            stride *= side;
+        }
+    }
+}
+
+impl Front {
+    /// Calls `take` with each rank, those that the front comes to first before the others.
+    pub(crate) fn in_order(self, mut take: impl FnMut(usize)) {
+        let [width, height] = self.sides;
+        let turned = |dimension: usize, at: u32| match (self.corner >> dimension) & 1 {
+            0 => at,
+            _ => self.sides[dimension] - 1 - at,
+        };
+        for row in 0..height {
+            for column in 0..width {
+                take((turned(1, row) * width + turned(0, column)) as usize);
+            }
+        }
+    }
+}
+
+impl Exchange for Front {
+    const SLOTS: usize = 2;
+
+    fn sends(self, rank: u32, take: impl FnMut(usize, u32)) {
+        if self.sends {
+            self.neighbours(rank, false, take);
+        }
+    }
+
+    fn receives(self, rank: u32, mut take: impl FnMut(u32, usize)) {
+        if !self.sends {
+            self.neighbours(rank, true, |dimension, neighbour| take(neighbour, dimension));
+        }
+    }
+
+    fn messages(self) -> u64 {
+        let [width, height] = self.sides.map(u64::from);
+        if self.sends { (width - 1) * height + width * (height - 1) } else { 0 }
+    }
+
+    fn tag(self, _: usize) -> u32 {
+        self.corner
     }
 }
 
@@ -117,6 +201,7 @@ fn place<const D: usize>(rank: u32, sides: [u32; D]) -> [u32; D] {
 }
 
 /// Returns the rank at a place of a grid.
+#[cfg(test)]
 fn rank<const D: usize>(place: [u32; D], sides: [u32; D]) -> u32 {
     (0..D).rev().fold(0, |rank, dimension| rank * sides[dimension] + place[dimension])
 }

@@ -20,8 +20,6 @@ pub(super) struct Program<'a> {
     builder: &'a mut Builder,
     /// The rank.
     pub(super) rank: u32,
-    /// The number of the iteration, from 0.
-    pub(super) iteration: u32,
     /// The operations of the last step.
     last: Vec<u32>,
     step: Vec<u32>,
@@ -32,7 +30,7 @@ impl<'a> Program<'a> {
     /// Begins the rank that the builder is at.
     pub(super) fn new(builder: &'a mut Builder) -> Self {
         let rank = builder.rank();
-        Self { builder, rank, iteration: 0, last: vec![], step: vec![], problem: None }
+        Self { builder, rank, last: vec![], step: vec![], problem: None }
     }
 
     /// Adds a computation.
@@ -41,16 +39,6 @@ impl<'a> Program<'a> {
             self.add(Action::Compute { ns });
             self.end_step();
         }
-    }
-
-    /// Sends a message.
-    pub(super) fn send(&mut self, to: Part) {
-        self.exchange(&[to], &[]);
-    }
-
-    /// Receives a message.
-    pub(super) fn receive(&mut self, from: Part) {
-        self.exchange(&[], &[from]);
     }
 
     /// Sends and receives messages at once.
@@ -83,6 +71,11 @@ impl<'a> Program<'a> {
             std::mem::swap(&mut self.last, &mut self.step);
             self.step.clear();
         }
+    }
+
+    /// Returns whether all operations so far could be added.
+    pub(super) fn is_sound(&self) -> bool {
+        self.problem.is_none()
     }
 
     /// Ends the rank; returns the first problem of its operations.

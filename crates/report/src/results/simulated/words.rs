@@ -3,7 +3,7 @@
 use super::path;
 use crate::names::title_of;
 use crate::units::{asked, bounds, bytes, count, counted, fine, share, slowdown};
-use anechoic_simulate::{Fate, NoiseFacts, Replica, Simulation, Slowdown};
+use anechoic_simulate::{Fate, Model, NoiseFacts, Phase, Replica, Simulation, Slowdown};
 
 /// Describes what ranks did.
 pub(super) fn job(found: &Simulation) -> String {
@@ -42,11 +42,15 @@ pub(super) fn parameters(found: &Simulation) -> String {
 pub(super) fn phase(found: &Simulation, noise: &NoiseFacts) -> String {
     let together = match (noise.phase, &noise.law) {
         (_, Some(law)) if law.starts_with("one delay") => "on a machine without other noise",
-        ("common", _) => "all CPUs begin at the same place of their noise",
-        ("host", None) => "hosts begin at random, their CPUs together",
+        (Phase::Common, _) => "all CPUs begin at the same place of their noise",
+        (Phase::Host, None) => "hosts begin at random, their CPUs together",
         _ => "each CPU has noise of its own",
     };
-    let rules = if found.model == "loggopsim" { " · rules of LogGOPSim" } else { "" };
+    let rules = match found.model {
+        Model::Anechoic => "",
+        Model::Rounds => " · round by round",
+        Model::LogGopSim => " · rules of LogGOPSim",
+    };
     format!("seed {} · {together}{rules}", noise.seed)
 }
 

@@ -1,0 +1,110 @@
+//! What is simulated: a schedule, or a pattern round by round.
+
+use crate::ask::{Ask, Source};
+use crate::engine::{Model, Outcome, Progress, simulate};
+use crate::noise::Noise;
+use crate::parameters::Parameters;
+use crate::patterns::{Job, Pattern, find};
+use crate::schedule::Schedule;
+use crate::{goal, rounds};
+use anechoic_recording::{Problem, ProblemKind};
+
+/// What is simulated.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// Operations one by one.
+    Schedule(Schedule),
+    /// A pattern round by round, without a schedule.
+    Rounds(&'static Pattern, Job),
+}
+
+/// How much a job has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) ranks: u32,
+    /// CPUs of a rank.
+    pub(crate) cpus: usize,
+    /// Sends, receives and computations.
+    pub(crate) operations: u64,
+    pub(crate) messages: u64,
+    /// Bytes of all messages.
+    pub(crate) bytes: u64,
+    /// The longest computation, in ns.
+    pub(crate) longest_ns: u64,
+}
+
+impl Size {
+    /// Returns the number of operations, and of arrivals of messages.
+    pub(crate) fn events(&self) -> u64 {
+        self.operations.saturating_add(self.messages)
+    }
+
+    /// Returns the number of CPUs of all ranks.
+    pub(crate) fn all_cpus(&self) -> usize {
+        self.ranks as usize * self.cpus
+    }
+}
+
+impl Work {
+    /// Prepares what is asked for.
+    ///
+    /// # Errors
+    /// A file cannot be read or is malformed, there is no such pattern, or the job is too large.
+    pub(crate) fn read(ask: &Ask) -> Result<Self, Problem> {
+        match &ask.source {
+            Source::Goal(file) => goal::read(file).map(Self::Schedule),
+            Source::Pattern(name, job) => {
+                let unknown = || {
+                    ProblemKind::Usage.problem(format!("there is no pattern {name}"), "see --help")
+                };
+                let pattern = find(name).ok_or_else(unknown)?;
+                match ask.model {
+                    Model::Rounds => pattern.check(job).map(|()| Self::Rounds(pattern, *job)),
+                    _ => pattern.schedule(job).map(Self::Schedule),
+                }
+            }
+        }
+    }
+
+    /// Returns how much it is.
+    pub(crate) fn size(&self) -> Size {
+        match self {
+            Self::Schedule(schedule) => Size {
+                ranks: schedule.ranks(),
+                cpus: schedule.cpus(),
+                operations: schedule.len() as u64,
+                messages: schedule.messages(),
+                bytes: schedule.bytes(),
+                longest_ns: schedule.longest_ns(),
+            },
+            Self::Rounds(pattern, job) => pattern.measure(job),
+        }
+    }
+
+    /// Returns the schedule, if there is one.
+    pub(crate) fn schedule(&self) -> Option<&Schedule> {
+        match self {
+            Self::Schedule(schedule) => Some(schedule),
+            Self::Rounds(..) => None,
+        }
+    }
+
+    /// Simulates it once.
+    ///
+    /// # Errors
+    /// As [`simulate`].
+    pub(crate) fn simulate(
+        &self,
+        parameters: &Parameters,
+        model: Model,
+        noise: &mut Noise,
+        progress: Progress<'_>,
+    ) -> Result<Outcome, Problem> {
+        match self {
+            Self::Schedule(schedule) => simulate(schedule, parameters, model, noise, progress),
+            Self::Rounds(pattern, job) => {
+                rounds::simulate(pattern, job, parameters, noise, progress)
+            }
+        }
+    }
+}
