@@ -13,6 +13,8 @@ use anechoic_recording::Problem;
 
 /// The most messages that a rank gets in a round.
 const MOST_MESSAGES: usize = 6;
+/// Ranks whose noise is looked at together.
+const GROUP: usize = 64;
 /// No pattern has messages of other lengths after this number of rounds.
 const ROUNDS: usize = 128;
 
@@ -113,6 +115,10 @@ struct Ranks<'a> {
     interfaces: Vec<[u64; 2]>,
     /// The latest time of all ranks.
     latest: u64,
+    /// Ranks of the present group whose next detour has come, with the start of their work.
+    interrupted: Vec<(u32, u64)>,
+    /// What their noise needs.
+    buckets: Vec<(u32, u32)>,
 }
 
 impl<'a> Ranks<'a> {
@@ -125,6 +131,8 @@ impl<'a> Ranks<'a> {
             sent: vec![0; count],
             interfaces: vec![[0; 2]; if is_limited { count } else { 0 }],
             latest: 0,
+            interrupted: vec![],
+            buckets: vec![],
             parameters,
             noise,
         }
@@ -144,8 +152,8 @@ impl<'a> Ranks<'a> {
         if work == 0 {
             return start;
         }
-        let end = self.noise.end(rank, start, work);
-        self.quiet_until[rank] = self.noise.quiet_until(rank, end);
+        let (end, quiet_until) = self.noise.end_and_quiet(rank, start, work);
+        self.quiet_until[rank] = quiet_until;
         end
     }
 
@@ -160,7 +168,12 @@ impl<'a> Ranks<'a> {
     }
 
     fn compute(&mut self, ns: u64) {
-        (0..self.at.len()).for_each(|rank| self.compute_one(rank, ns * PS));
+        for first in (0..self.at.len()).step_by(GROUP) {
+            for rank in first..self.at.len().min(first + GROUP) {
+                self.work_or_wait(rank, self.at[rank], ns * PS);
+            }
+            self.work_interrupted(ns * PS);
+        }
     }
 
     #[inline]
@@ -173,6 +186,9 @@ impl<'a> Ranks<'a> {
     fn exchange<E: Exchange>(&mut self, exchange: E, bytes: u64) {
         let costs = Costs::new(&self.parameters, bytes);
         self.allow_slots(exchange);
+        if E::SLOTS == 1 && costs.copy == 0 && !costs.waits && self.interfaces.is_empty() {
+            return self.exchange_one(exchange, costs);
+        }
         for rank in 0..self.at.len() {
             self.send(exchange, rank, costs);
         }
@@ -182,6 +198,57 @@ impl<'a> Ranks<'a> {
         if costs.waits || !self.interfaces.is_empty() {
             (0..self.at.len()).for_each(|rank| self.end_sends(exchange, rank));
         }
+    }
+
+    /// Exchanges at most one message each way, where only CPUs and the latency decide. Ranks whose next detour has come are
+    /// looked at in groups.
+    fn exchange_one<E: Exchange>(&mut self, exchange: E, costs: Costs) {
+        for first in (0..self.at.len()).step_by(GROUP) {
+            for rank in first..self.at.len().min(first + GROUP) {
+                exchange.sends(rank as u32, |_, _| {
+                    self.work_or_wait(rank, self.at[rank], costs.overhead);
+                });
+            }
+            self.work_interrupted(costs.overhead);
+        }
+        self.sent.copy_from_slice(&self.at);
+        for first in (0..self.at.len()).step_by(GROUP) {
+            for rank in first..self.at.len().min(first + GROUP) {
+                exchange.receives(rank as u32, |peer, _| {
+                    let came = self.sent[peer as usize] + costs.latency;
+                    let start = self.at[rank].max(came);
+                    self.work_or_wait(rank, start + costs.wire, costs.overhead);
+                });
+            }
+            self.work_interrupted(costs.overhead);
+        }
+    }
+
+    /// Does a rank's work, or notes it for later if its next detour has come.
+    #[inline]
+    fn work_or_wait(&mut self, rank: usize, start: u64, work: u64) {
+        let end = start + work;
+        match end <= self.quiet_until[rank] {
+            true => {
+                self.at[rank] = end;
+                self.latest = self.latest.max(end);
+            }
+            false => self.interrupted.push((rank as u32, start)),
+        }
+    }
+
+    /// Does the work that was noted for later.
+    fn work_interrupted(&mut self, work: u64) {
+        if self.interrupted.is_empty() {
+            return;
+        }
+        self.noise.touch_all(&self.interrupted, &mut self.buckets);
+        for at in 0..self.interrupted.len() {
+            let (rank, start) = self.interrupted[at];
+            let end = self.interrupted_end(rank as usize, start, work);
+            self.set(rank as usize, end, start + work);
+        }
+        self.interrupted.clear();
     }
 
     /// Sends the messages of a rank. The CPU does its part at once; a message leaves when the network interface is free.

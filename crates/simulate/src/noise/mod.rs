@@ -86,6 +86,35 @@ impl Noise {
         }
     }
 
+    /// Returns when a piece of work ends, which is not none, and until when the CPU has no detour after that, at least.
+    #[inline]
+    pub(crate) fn end_and_quiet(&mut self, cpu: usize, start_ps: u64, work_ps: u64) -> (u64, u64) {
+        match self {
+            Self::Quiet => (start_ps + work_ps, u64::MAX),
+            Self::Recorded { traces, places } => {
+                let (trace, phase_ps) = places[cpu];
+                traces[trace as usize].end_and_quiet(start_ps, phase_ps, work_ps)
+            }
+            Self::Law(streams) => {
+                let end_ps = streams.end(cpu, start_ps, work_ps);
+                (end_ps, streams.quiet_until(cpu, end_ps))
+            }
+        }
+    }
+
+    /// Reads what the noise of these CPUs needs at these times, all at once: the processor waits for memory a few times and
+    /// not for each.
+    pub(crate) fn touch_all(&self, coming: &[(u32, u64)], buckets: &mut Vec<(u32, u32)>) {
+        let Self::Recorded { traces, places } = self else { return };
+        buckets.clear();
+        buckets.extend(coming.iter().map(|&(cpu, at_ps)| {
+            let (trace, phase_ps) = places[cpu as usize];
+            (trace, traces[trace as usize].bucket(at_ps, phase_ps))
+        }));
+        let touched = buckets.iter().map(|&(trace, first)| traces[trace as usize].touch(first));
+        std::hint::black_box(touched.fold(0, u64::wrapping_add));
+    }
+
     /// Returns until when a CPU of all ranks has no detour from this time on, at least; this time itself within a detour. For
     /// a law, it is the time at which the last work ended.
     pub(crate) fn quiet_until(&self, cpu: usize, at_ps: u64) -> u64 {

@@ -59,6 +59,16 @@ impl Trace {
         self.detours.is_empty()
     }
 
+    /// Returns the first detour that ends after this place of the window, by number. Detours come in bursts, so that a
+    /// bucket may have many.
+    #[inline]
+    fn next(&self, at: u64) -> usize {
+        let bucket = (at >> self.shift) as usize;
+        let from = self.first[bucket] as usize;
+        let to = self.first.get(bucket + 1).map_or(self.detours.len(), |&to| to as usize);
+        from + self.detours[from..to].partition_point(|detour| detour.end <= at)
+    }
+
     /// Returns when work ends that starts at `start_ps`: the CPU works whenever no detour is in progress. No work ends
     /// at once, also inside a detour.
     #[inline]
@@ -66,31 +76,33 @@ impl Trace {
         if work_ps == 0 || self.detours.is_empty() {
             return start_ps + work_ps;
         }
+        self.end_and_quiet(start_ps, phase_ps, work_ps).0
+    }
+
+    /// Returns when work ends, which is not none, and until when there is no detour after that, at least.
+    #[inline]
+    pub(crate) fn end_and_quiet(&self, start_ps: u64, phase_ps: u64, work_ps: u64) -> (u64, u64) {
         let mut at = (start_ps + phase_ps) % self.length_ps;
-        let mut next = self.first[(at >> self.shift) as usize] as usize;
+        let mut next = self.next(at);
         // What is added to a place of the window to have the time of the simulation.
         let mut begin = start_ps.wrapping_sub(at);
         let mut left = work_ps;
         loop {
             let Some(detour) = self.detours.get(next) else {
                 if left <= self.length_ps - at {
-                    return begin.wrapping_add(at + left);
+                    return (begin.wrapping_add(at + left), begin.wrapping_add(self.length_ps));
                 }
                 left -= self.length_ps - at;
                 begin = begin.wrapping_add(self.length_ps);
                 if begin > LATEST_PS {
-                    return LATEST_PS + 1;
+                    return (LATEST_PS + 1, LATEST_PS + 1);
                 }
                 (at, next) = (0, 0);
                 continue;
             };
-            if detour.end <= at {
-                next += 1;
-                continue;
-            }
             if detour.start > at {
                 if left <= detour.start - at {
-                    return begin.wrapping_add(at + left);
+                    return (begin.wrapping_add(at + left), begin.wrapping_add(detour.start));
                 }
                 left -= detour.start - at;
             }
@@ -99,11 +111,23 @@ impl Trace {
         }
     }
 
+    /// Returns the bucket of a place, by the number of its first detour: reading it, and then that detour, before they are
+    /// needed saves waiting for memory.
+    #[inline]
+    pub(crate) fn bucket(&self, at_ps: u64, phase_ps: u64) -> u32 {
+        self.first[(((at_ps + phase_ps) % self.length_ps) >> self.shift) as usize]
+    }
+
+    /// Returns the end of a detour; 0 if there is no such.
+    #[inline]
+    pub(crate) fn touch(&self, number: u32) -> u64 {
+        self.detours.get(number as usize).map_or(0, |detour| detour.end)
+    }
+
     /// Returns until when there is no detour from `at_ps` on, at least; `at_ps` itself within a detour.
     pub(crate) fn quiet_until(&self, at_ps: u64, phase_ps: u64) -> u64 {
         let at = (at_ps + phase_ps) % self.length_ps;
-        let from = self.first[(at >> self.shift) as usize] as usize;
-        let next = self.detours[from..].iter().find(|detour| detour.end > at);
+        let next = self.detours.get(self.next(at));
         at_ps + next.map_or(self.length_ps, |detour| detour.start.max(at)) - at
     }
 
@@ -132,7 +156,7 @@ impl Trace {
             return;
         }
         let at = (from_ps + phase_ps) % self.length_ps;
-        let mut next = self.first[(at >> self.shift) as usize] as usize;
+        let mut next = self.next(at);
         let mut begin = from_ps as i64 - at as i64;
         while begin < to_ps as i64 {
             for (number, detour) in self.detours.iter().enumerate().skip(next) {
