@@ -21,6 +21,7 @@ mod ask;
 mod engine;
 mod given;
 pub mod goal;
+pub mod mpi_trace;
 mod noise;
 mod parameters;
 pub mod patterns;

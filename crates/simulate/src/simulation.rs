@@ -3,6 +3,7 @@
 use crate::ask::{Ask, Source};
 use crate::engine::{Model, Outcome, simulate};
 use crate::given::{Given, NoiseFacts};
+use crate::mpi_trace::{self, TracedFacts};
 use crate::noise::Noise;
 use crate::parameters::{PS, Parameters};
 use crate::schedule::Schedule;
@@ -71,7 +72,7 @@ pub struct SourceEffect {
 /// What the ranks of a job did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JobFacts {
-    /// The pattern, or the file.
+    /// The pattern, the file, or the directory of traces.
     pub name: String,
     /// Number of ranks.
     pub ranks: u32,
@@ -87,6 +88,8 @@ pub struct JobFacts {
     pub messages: u64,
     /// Bytes of all messages.
     pub message_bytes: u64,
+    /// What was read from traces of MPI; absent if there are none.
+    pub traced: Option<TracedFacts>,
 }
 
 /// What noise did in one simulation.
@@ -172,8 +175,10 @@ pub fn run(
     noise: &[PathBuf],
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Simulation, Problem> {
-    let schedule = schedule(&ask.source)?;
-    let (given, mut notes) = Given::read(ask, noise)?;
+    let (schedule, traced) = schedule(&ask.source)?;
+    let mut notes = traced.as_ref().map_or(vec![], TracedFacts::notes);
+    let (given, more) = Given::read(ask, noise)?;
+    notes.extend(more);
     if let Some(given) = &given {
         given.check(ask, &schedule)?;
     }
@@ -184,7 +189,7 @@ pub fn run(
     let quiet = simulator.run(ask.model, &mut Noise::Quiet)?;
     notes.extend(given.as_ref().and_then(|given| given.saturation(ask, &schedule, quiet.end_ps())));
     let mut found = Simulation {
-        job: JobFacts::new(&ask.source, &schedule),
+        job: JobFacts::new(&ask.source, &schedule, traced),
         network: match &ask.changed {
             Some(file) => format!("{}, changed by {}", ask.network.source, file.display()),
             None => ask.network.source.into(),
@@ -283,15 +288,20 @@ fn ratio(end_ps: u64, quiet_ps: u64) -> f64 {
     if quiet_ps == 0 { 1.0 } else { end_ps as f64 / quiet_ps as f64 }
 }
 
-fn schedule(source: &Source) -> Result<Schedule, Problem> {
-    match source {
-        Source::Goal(file) => goal::read(file),
+fn schedule(source: &Source) -> Result<(Schedule, Option<TracedFacts>), Problem> {
+    let schedule = match source {
+        Source::Trace(directory, copies) => {
+            let (schedule, traced) = mpi_trace::read(directory, *copies)?;
+            return Ok((schedule, Some(traced)));
+        }
+        Source::Goal(file) => goal::read(file)?,
         Source::Pattern(name, job) => {
             let unknown =
                 || ProblemKind::Usage.problem(format!("there is no pattern {name}"), "see --help");
-            patterns::find(name).ok_or_else(unknown)?.schedule(job)
+            patterns::find(name).ok_or_else(unknown)?.schedule(job)?
         }
-    }
+    };
+    Ok((schedule, None))
 }
 
 /// Writes a schedule to a file.
@@ -309,10 +319,10 @@ fn write(schedule: &Schedule, file: &Path) -> Result<(), Problem> {
 }
 
 impl JobFacts {
-    fn new(source: &Source, schedule: &Schedule) -> Self {
+    fn new(source: &Source, schedule: &Schedule, traced: Option<TracedFacts>) -> Self {
         let (name, job) = match source {
             Source::Pattern(name, job) => ((*name).to_owned(), Some(job)),
-            Source::Goal(file) => (file.display().to_string(), None),
+            Source::Goal(file) | Source::Trace(file, _) => (file.display().to_string(), None),
         };
         Self {
             name,
@@ -323,6 +333,7 @@ impl JobFacts {
             operations: schedule.len() as u64,
             messages: schedule.messages(),
             message_bytes: schedule.bytes(),
+            traced,
         }
     }
 }

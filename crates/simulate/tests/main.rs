@@ -4,6 +4,7 @@ mod bad_input;
 mod closed_forms;
 mod formats;
 mod reference;
+mod traces;
 mod waves;
 
 use anechoic_predict::phases::{Span, Timeline};

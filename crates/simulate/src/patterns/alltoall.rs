@@ -4,7 +4,7 @@ use super::Job;
 use super::program::{Part, Program};
 
 /// In round k, each rank sends the blocks whose number has bit k to the one 2^k after it.
-pub(super) fn bruck(program: &mut Program<'_>, job: &Job) {
+pub(crate) fn bruck(program: &mut Program<'_>, job: &Job) {
     program.compute(job.grain_ns);
     let (rank, ranks) = (u64::from(program.rank), u64::from(job.ranks));
     let mut distance = 1;
@@ -20,7 +20,7 @@ pub(super) fn bruck(program: &mut Program<'_>, job: &Job) {
 }
 
 /// In step k, each rank sends to the one k after it and receives from the one k before it.
-pub(super) fn pairwise(program: &mut Program<'_>, job: &Job) {
+pub(crate) fn pairwise(program: &mut Program<'_>, job: &Job) {
     program.compute(job.grain_ns);
     let (rank, ranks) = (u64::from(program.rank), u64::from(job.ranks));
     for distance in 1..ranks {

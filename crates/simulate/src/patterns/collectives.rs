@@ -4,7 +4,7 @@ use super::Job;
 use super::program::{Part, Program};
 
 /// Returns a message to or from a rank. All messages between two ranks come in order, so one tag is enough.
-fn part(peer: u32, bytes: u64) -> Part {
+pub(crate) fn part(peer: u32, bytes: u64) -> Part {
     Part { peer, bytes, tag: 0 }
 }
 
@@ -14,7 +14,7 @@ fn swap(program: &mut Program<'_>, peer: u32, sent: u64, received: u64) {
 }
 
 /// In round k, each rank sends to the one 2^k after it and receives from the one 2^k before it.
-pub(super) fn barrier(program: &mut Program<'_>, job: &Job) {
+pub(crate) fn barrier(program: &mut Program<'_>, job: &Job) {
     program.compute(job.grain_ns);
     let (rank, ranks) = (u64::from(program.rank), u64::from(job.ranks));
     let mut distance = 1;
@@ -27,7 +27,7 @@ pub(super) fn barrier(program: &mut Program<'_>, job: &Job) {
 }
 
 /// A rank receives from the one without its lowest bit, then sends to those with one of the bits below that.
-pub(super) fn broadcast(program: &mut Program<'_>, job: &Job) {
+pub(crate) fn broadcast(program: &mut Program<'_>, job: &Job) {
     program.compute(job.grain_ns);
     let (parent, children) = binomial(program.rank, job.ranks);
     if let Some(parent) = parent {
@@ -37,7 +37,7 @@ pub(super) fn broadcast(program: &mut Program<'_>, job: &Job) {
 }
 
 /// The broadcast backwards.
-pub(super) fn reduce(program: &mut Program<'_>, job: &Job) {
+pub(crate) fn reduce(program: &mut Program<'_>, job: &Job) {
     program.compute(job.grain_ns);
     let (parent, children) = binomial(program.rank, job.ranks);
     children.iter().rev().for_each(|&child| program.receive(part(child, job.bytes)));
@@ -47,7 +47,7 @@ pub(super) fn reduce(program: &mut Program<'_>, job: &Job) {
 }
 
 /// Returns the parent and the children of a rank in a binomial tree, the largest subtree first.
-fn binomial(rank: u32, ranks: u32) -> (Option<u32>, Vec<u32>) {
+pub(crate) fn binomial(rank: u32, ranks: u32) -> (Option<u32>, Vec<u32>) {
     let lowest = match rank {
         0 => u64::from(ranks).next_power_of_two(),
         rank => 1 << rank.trailing_zeros(),
@@ -116,7 +116,7 @@ fn on_power_of_two(
 }
 
 /// In round k, ranks whose places differ in bit k exchange their vectors.
-pub(super) fn recursive_doubling(program: &mut Program<'_>, job: &Job) {
+pub(crate) fn recursive_doubling(program: &mut Program<'_>, job: &Job) {
     on_power_of_two(program, job, |program, job, power, place| {
         for round in 0..power.ilog2() {
             let peer = unfolded(place ^ (1 << round), job.ranks);
@@ -126,7 +126,7 @@ pub(super) fn recursive_doubling(program: &mut Program<'_>, job: &Job) {
 }
 
 /// Halves of halves of the vector are exchanged, each rank reduces its part, and all parts come back the same way.
-pub(super) fn rabenseifner(program: &mut Program<'_>, job: &Job) {
+pub(crate) fn rabenseifner(program: &mut Program<'_>, job: &Job) {
     on_power_of_two(program, job, |program, job, power, place| {
         let rounds = power.ilog2();
         for round in (0..rounds).chain((0..rounds).rev()) {
@@ -138,7 +138,7 @@ pub(super) fn rabenseifner(program: &mut Program<'_>, job: &Job) {
 }
 
 /// The parts of the vector go round twice: once to be reduced, once to be known to all.
-pub(super) fn ring(program: &mut Program<'_>, job: &Job) {
+pub(crate) fn ring(program: &mut Program<'_>, job: &Job) {
     program.compute(job.grain_ns);
     let (rank, ranks) = (program.rank, job.ranks);
     let bytes = (job.bytes / u64::from(ranks)).max(job.bytes.min(1));

@@ -1,9 +1,9 @@
 //! Patterns of communication: what programs and MPI libraries do most, for any number of ranks.
 
-mod alltoall;
-mod collectives;
+pub(crate) mod alltoall;
+pub(crate) mod collectives;
 mod grids;
-mod program;
+pub(crate) mod program;
 
 use crate::schedule::{Builder, Schedule};
 use anechoic_recording::{Problem, ProblemKind};

@@ -18,6 +18,28 @@ pub(super) fn job(found: &Simulation) -> String {
     parts.join(" · ")
 }
 
+/// Describes what was traced, and how long it took beside the simulation without noise.
+pub(super) fn traced(found: &Simulation) -> Option<String> {
+    let traced = found.job.traced.as_ref()?;
+    let mut parts = vec![
+        format!(
+            "{} of {}",
+            counted(traced.calls, "call", "calls"),
+            counted(u64::from(traced.ranks), "traced rank", "traced ranks")
+        ),
+        format!(
+            "traced {}, {} of it computation",
+            fine(traced.traced_ns as f64),
+            fine(traced.computation_ns as f64)
+        ),
+        format!("simulated without noise {}", fine(found.quiet_ns)),
+    ];
+    if traced.copies > 1 {
+        parts.push(format!("extrapolated {} times", count(u64::from(traced.copies))));
+    }
+    Some(parts.join(" · "))
+}
+
 /// Describes the network by its parameters.
 pub(super) fn parameters(found: &Simulation) -> String {
     let parameters = &found.parameters;
