@@ -42,7 +42,8 @@ pub static OPTIONS: &[OptionRow] = &[
         "Simulate the traced ranks K times: collective operations join all of them",
     )
     .default("1")
-    .requires("trace"),
+    .requires("trace")
+    .conflicts(&["pattern", "goal"]),
     OptionRow::new("ranks", WHOLE, "N", "Number of ranks of a pattern: 1024, 1e6, 2^20")
         .default("1024")
         .conflicts(&["goal", "trace"]),

@@ -199,8 +199,12 @@ fn communicators_that_are_split() {
             format!("MPI_Comm_split:1000:@:{color}:{key}:{address}:1000\n")
         };
         let (rows, columns) = (77_777_777_777 + rank as u64, 88_888_888_888);
+        let name = |handle: u64, own: usize| {
+            format!("MPI_Comm_rank:1000:{handle},{own},2:140736300202796:1000\n")
+        };
         [
             split(row, column, 5_000),
+            name(rows, column),
             split(column, row, 5_008),
             message(rows, column, 11),
             message(columns, row, 22),
@@ -214,6 +218,11 @@ fn communicators_that_are_split() {
     };
     let bodies: Vec<String> = (0..4).map(body).collect();
     let bodies: Vec<&str> = bodies.iter().map(|body| &**body).collect();
+    let unnamed: Vec<String> =
+        bodies.iter().map(|body| body.replace("MPI_Comm_rank", "#")).collect();
+    let unnamed: Vec<&str> = unnamed.iter().map(|body| &**body).collect();
+    let error = read(&unnamed, 1).expect_err("it may be a row or a column").to_string();
+    assert!(error.contains("line 8: the trace does not have whether line 5 or 7"), "{error}");
     let schedule = read(&bodies, 1).unwrap_or_else(|problem| panic!("{problem}"));
     simulated(&schedule, &LOGGOPSIM, &mut Noise::Quiet);
     let mut text = vec![];

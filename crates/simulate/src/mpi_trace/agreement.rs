@@ -2,7 +2,7 @@
 
 use super::collectives::Meeting;
 use super::communicators::Communicators;
-use super::rank::{RankTrace, What};
+use super::steps::{RankTrace, What};
 use crate::schedule::bad;
 use anechoic_recording::Problem;
 

@@ -3,7 +3,7 @@
 use super::collectives::Meeting;
 use super::communicators::Communicators;
 use super::handles::Peer;
-use super::rank::{Message, RankTrace, What};
+use super::steps::{Message, RankTrace, What};
 use super::tags::Tags;
 use crate::patterns::program::{Group, Part, Program};
 use crate::schedule::{ANY_RANK, Action, Builder, Schedule};

@@ -31,8 +31,10 @@ pub(super) enum Does {
     Meet(Algorithm),
     /// Waits for a message, which another call receives.
     Look,
-    /// Gives up a communicator.
+    /// Gives up a communicator, and does not communicate.
     Release,
+    /// Names a communicator, and does not communicate.
+    Name,
 }
 
 /// A call with its arguments: `p` a pointer or other value that is ignored, `n` a number of elements or bytes, `i` any
@@ -85,6 +87,8 @@ static CALLS: &[Call] = &[
     call("MPI_Request_free", "q", Does::Forget),
     call("MPI_Probe", "pppp", Does::Look),
     call("MPI_Comm_free", "q", Does::Release),
+    call("MPI_Comm_rank", "cp", Does::Name),
+    call("MPI_Comm_size", "cp", Does::Name),
     call("MPI_Barrier", "c", Does::Meet(Algorithm::Barrier)),
     call("MPI_Bcast", "pndrc", Does::Meet(Algorithm::Broadcast)),
     call("MPI_Reduce", "ppndprc", Does::Meet(Algorithm::Reduce)),
@@ -130,10 +134,8 @@ static LOCAL: &[&str] = &[
     "MPI_Comm_free_keyval",
     "MPI_Comm_get_*",
     "MPI_Comm_group",
-    "MPI_Comm_rank",
     "MPI_Comm_remote_*",
     "MPI_Comm_set_*",
-    "MPI_Comm_size",
     "MPI_Comm_test_inter",
     "MPI_Dims_create",
     "MPI_Errhandler_*",
@@ -178,6 +180,9 @@ pub(super) fn find(name: &str) -> Option<&'static Call> {
 
 /// Returns whether a call does not communicate.
 pub(super) fn is_local(name: &str) -> bool {
+    if let Some(call) = find(name) {
+        return matches!(call.does, Does::Release | Does::Name);
+    }
     LOCAL.iter().any(|local| match local.strip_suffix('*') {
         Some(begin) => name.starts_with(begin),
         None => *local == name,

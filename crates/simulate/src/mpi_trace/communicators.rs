@@ -1,6 +1,6 @@
 //! Communicators: which handles of different ranks mean the same one, and which ranks it has.
 
-use super::rank::{How, Made, RankTrace, Used};
+use super::steps::{How, Made, RankTrace, Used};
 use crate::schedule::bad;
 use anechoic_recording::Problem;
 use std::collections::HashMap;
@@ -42,6 +42,17 @@ enum Known {
     Yes(u32),
     /// The rank got none, or the trace does not have its ranks.
     Never,
+}
+
+/// Which of the communicators that were made another one is.
+#[derive(Debug, Clone, Copy)]
+enum Candidate {
+    /// None of them.
+    None,
+    /// That is not known yet.
+    Later,
+    /// It is this communicator, and the one that was made at this place.
+    Is(u32, usize),
 }
 
 /// What is known at a rank.
@@ -120,6 +131,13 @@ fn unknown(trace: &RankTrace, used: &Used) -> Problem {
     trace.problem(used.line, bad(why, remedy))
 }
 
+/// Returns the error of a communicator that one of two calls made.
+fn ambiguous((first, second): (u32, u32)) -> Problem {
+    let why =
+        format!("the trace does not have whether line {first} or {second} made this communicator");
+    bad(why, "call MPI_Comm_rank with each new communicator before the next one is made")
+}
+
 impl AtRank {
     fn new(trace: &RankTrace) -> Self {
         let made = trace.made.len();
@@ -166,17 +184,10 @@ impl Finder<'_> {
         if let Some(before) = before(trace, at, used) {
             return Ok(Some((at.bound[before], at.made_by[before])));
         }
-        for (place, made) in trace.made.iter().enumerate() {
-            if made.line >= used.line || at.made_by.contains(&Some(place)) {
-                continue;
-            }
-            match at.made[place] {
-                Known::No => return Ok(None),
-                Known::Yes(number) if self.is(number, rank, used) => {
-                    return Ok(Some((number, Some(place))));
-                }
-                Known::Yes(_) | Known::Never => {}
-            }
+        match self.made_as(rank, at, used)? {
+            Candidate::None => {}
+            Candidate::Later => return Ok(None),
+            Candidate::Is(number, place) => return Ok(Some((number, Some(place)))),
         }
         let ranks = self.traces.len() as u32;
         let key = match (used.rank, used.ranks) {
@@ -198,6 +209,37 @@ impl Finder<'_> {
         };
         let members = matches!(key, Key::Single(_)).then(|| Arc::from([rank]));
         Ok(Some((self.number(key, members), None)))
+    }
+
+    /// Returns which of the communicators that were made this is.
+    ///
+    /// # Errors
+    /// It may be several, and they have other ranks.
+    fn made_as(&self, rank: u32, at: &AtRank, used: &Used) -> Result<Candidate, Problem> {
+        let trace = &self.traces[rank as usize];
+        let mut found = Candidate::None;
+        for (place, made) in trace.made.iter().enumerate() {
+            let is_other = made.line >= used.line
+                || at.made_by.contains(&Some(place))
+                || is_released(trace, made, made.line, used.line);
+            match (at.made[place], found) {
+                _ if is_other => {}
+                (Known::No, _) => return Ok(Candidate::Later),
+                (Known::Yes(number), Candidate::None) if self.is(number, rank, used) => {
+                    found = Candidate::Is(number, place);
+                }
+                (Known::Yes(number), Candidate::Is(first, before))
+                    if self.is(number, rank, used)
+                        && self.all[number as usize].members
+                            != self.all[first as usize].members =>
+                {
+                    let lines = (trace.made[before].line, made.line);
+                    return Err(trace.problem(used.line, ambiguous(lines)));
+                }
+                _ => {}
+            }
+        }
+        Ok(found)
     }
 
     /// Returns whether a communicator has this number of ranks, and this one at its place.
@@ -273,10 +315,14 @@ fn before(trace: &RankTrace, at: &AtRank, used: &Used) -> Option<usize> {
         (before.handle, before.rank, before.ranks) == (used.handle, used.rank, used.ranks)
     };
     let place = trace.communicators[..at.bound.len()].iter().rposition(same)?;
-    let (since, until) = (trace.communicators[place].line, used.line);
-    let was_released = at.made_by[place].is_some_and(|made| {
-        let address = trace.made[made].address;
-        trace.released.iter().any(|&(line, at)| at == address && since <= line && line < until)
-    });
+    let since = trace.communicators[place].line;
+    let was_released = at.made_by[place]
+        .is_some_and(|made| is_released(trace, &trace.made[made], since, used.line));
     (!was_released).then_some(place)
+}
+
+/// Returns whether a communicator was given up between two lines.
+fn is_released(trace: &RankTrace, made: &Made, since: u32, until: u32) -> bool {
+    let mut lines = trace.released.iter();
+    lines.any(|&(line, address)| address == made.address && since <= line && line < until)
 }

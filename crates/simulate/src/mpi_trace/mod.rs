@@ -10,16 +10,17 @@ mod handles;
 mod line;
 mod rank;
 mod requests;
+mod steps;
 mod tags;
 mod values;
 
 use crate::schedule::{Schedule, bad};
 use anechoic_recording::Problem;
 use communicators::Communicators;
-use rank::RankTrace;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
+use steps::RankTrace;
 use tags::Tags;
 
 /// The largest number of ranks.

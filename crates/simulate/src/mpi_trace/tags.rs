@@ -2,7 +2,7 @@
 
 use super::communicators::Communicators;
 use super::handles::Peer;
-use super::rank::{Message, RankTrace};
+use super::steps::{Message, RankTrace};
 use crate::schedule::bad;
 use anechoic_recording::Problem;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

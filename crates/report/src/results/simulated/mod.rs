@@ -40,10 +40,10 @@ of communication, a traced MPI program or a GOAL file; messages cost what the Lo
 
 const EXAMPLES: &str = "Examples:
   anechoic run -d 60s -o noise && anechoic simulate --pattern allreduce-rd --ranks 1024 noise
-  anechoic simulate --trace traces noise      an MPI program that liballprof traced: a file for each rank
   anechoic simulate --pattern halo2d --ranks 1e5 --replicas 2 --sources 0 --network daint noise
   anechoic simulate --pattern chain --ranks 64 --law once --on-rank 32 --delay 10ms   one delay, and how far it reaches
   anechoic simulate --goal job.goal --model loggopsim noise                           the times of LogGOPSim
+  anechoic simulate --trace traces noise                                              an MPI program, traced by liballprof
   anechoic simulate --pattern barrier --law periodic --json | jq .slowdown";
 
 fn compute(input: &Input<'_>) -> Result<Simulation, Problem> {
@@ -62,8 +62,9 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     screen.in_terminal(|terminal| terminal.heading("simulated job"));
     screen.context(&words::job(found));
-    if let Some(traced) = words::traced(found) {
-        screen.context(&traced);
+    if let Some(traced) = &found.job.traced {
+        screen.context(&words::traced(traced));
+        screen.context(&words::traced_times(traced, found.quiet_ns));
     }
     screen.context(&found.network);
     screen.context(&words::parameters(found));

@@ -2,7 +2,7 @@
 
 use crate::names::title_of;
 use crate::units::{asked, bounds, bytes, count, counted, fine, share, slowdown};
-use anechoic_simulate::{Fate, NoiseFacts, Simulation, Slowdown};
+use anechoic_simulate::{Fate, NoiseFacts, Simulation, Slowdown, TracedFacts};
 
 /// Describes what ranks did.
 pub(super) fn job(found: &Simulation) -> String {
@@ -18,26 +18,23 @@ pub(super) fn job(found: &Simulation) -> String {
     parts.join(" · ")
 }
 
-/// Describes what was traced, and how long it took beside the simulation without noise.
-pub(super) fn traced(found: &Simulation) -> Option<String> {
-    let traced = found.job.traced.as_ref()?;
-    let mut parts = vec![
-        format!(
-            "{} of {}",
-            counted(traced.calls, "call", "calls"),
-            counted(u64::from(traced.ranks), "traced rank", "traced ranks")
-        ),
-        format!(
-            "traced {}, {} of it computation",
-            fine(traced.traced_ns as f64),
-            fine(traced.computation_ns as f64)
-        ),
-        format!("simulated without noise {}", fine(found.quiet_ns)),
-    ];
-    if traced.copies > 1 {
-        parts.push(format!("extrapolated {} times", count(u64::from(traced.copies))));
+/// Describes what was traced.
+pub(super) fn traced(traced: &TracedFacts) -> String {
+    let calls = counted(traced.calls, "call", "calls");
+    let ranks = counted(u64::from(traced.ranks), "traced rank", "traced ranks");
+    match traced.copies {
+        1 => format!("{calls} of {ranks}"),
+        copies => format!("{calls} of {ranks}, simulated {copies} times"),
     }
-    Some(parts.join(" · "))
+}
+
+/// Describes how long the traced program took, beside the simulation without noise.
+pub(super) fn traced_times(traced: &TracedFacts, quiet_ns: f64) -> String {
+    let (whole, computed) = (fine(traced.traced_ns as f64), fine(traced.computation_ns as f64));
+    format!(
+        "traced {whole}, {computed} of it computation · simulated without noise {}",
+        fine(quiet_ns)
+    )
 }
 
 /// Describes the network by its parameters.
