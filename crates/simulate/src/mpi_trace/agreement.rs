@@ -9,16 +9,19 @@ use anechoic_recording::Problem;
 /// The files are of different programs or runs.
 const OF_ONE_RUN: &str = "give the traces of all ranks of one run";
 
+/// The collective operations of a rank in a communicator, with their lines.
+type Meetings<'t> = Vec<(u32, &'t Meeting)>;
+
 /// Refuses traces whose collective operations differ.
 ///
 /// # Errors
 /// A rank of a communicator does another operation than the others, or does not do one.
 pub(super) fn check(traces: &[RankTrace], communicators: &Communicators) -> Result<(), Problem> {
     // For each communicator: the first rank in it that was seen, and its operations.
-    let mut first: Vec<Option<(usize, Vec<(u32, &Meeting)>)>> = vec![];
+    let mut first: Vec<Option<(usize, Meetings<'_>)>> = vec![];
     first.resize_with(communicators.all.len(), || None);
     for (rank, trace) in traces.iter().enumerate() {
-        let mut own: Vec<Vec<(u32, &Meeting)>> = vec![vec![]; communicators.all.len()];
+        let mut own: Vec<Meetings<'_>> = vec![vec![]; communicators.all.len()];
         for step in &trace.steps {
             if let What::Meet(meeting) = &step.what {
                 let place = communicators.known[rank][meeting.communicator as usize];

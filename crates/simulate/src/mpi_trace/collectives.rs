@@ -165,12 +165,11 @@ fn size_at(sizes: &[u64], number: u32, root: u32, ranks: u32) -> u64 {
     sizes.get(number as usize % sizes.len().max(1)).copied().unwrap_or(0)
 }
 
+/// Bytes of the vector or block, those for each rank, and those from each rank.
+type Sizes = (u64, Box<[u64]>, Box<[u64]>);
+
 /// Returns the bytes of the vector or block, those for each rank, and those from each rank.
-fn sizes(
-    algorithm: Algorithm,
-    values: &Values,
-    is_root: bool,
-) -> Result<(u64, Box<[u64]>, Box<[u64]>), String> {
+fn sizes(algorithm: Algorithm, values: &Values, is_root: bool) -> Result<Sizes, String> {
     let (none, same) = (Box::<[u64]>::default, |bytes| (bytes, Box::default(), Box::default()));
     Ok(match algorithm {
         Algorithm::Barrier | Algorithm::Create => same(1),

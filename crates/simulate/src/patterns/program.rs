@@ -30,7 +30,7 @@ pub(crate) struct Group {
 
 impl Group {
     /// Returns the number, counted from the root, of the member with this number.
-    fn from_root(&self, number: u32) -> u32 {
+    fn counted_from_root(&self, number: u32) -> u32 {
         let (ranks, root) = (u64::from(self.ranks), u64::from(self.root));
         ((u64::from(number) + ranks - root) % ranks) as u32
     }
@@ -120,7 +120,7 @@ impl<'a> Program<'a> {
         number: u32,
         collective: impl FnOnce(&mut Self),
     ) {
-        let rank = std::mem::replace(&mut self.rank, group.from_root(number));
+        let rank = std::mem::replace(&mut self.rank, group.counted_from_root(number));
         self.group = Some(group);
         collective(self);
         self.group = None;
