@@ -236,6 +236,24 @@ fn communicators_that_are_split() {
     }
 }
 
+/// A communicator whose ranks the trace does not have may be asked for its rank, but not communicate.
+#[test]
+fn communicators_that_only_have_a_name() {
+    let name = "MPI_Cart_sub:1000:@:7:5000:1000\nMPI_Comm_size:1000:55555555555,0,2:1:1000\n";
+    let again = "MPI_Comm_free:1000:7777:1000\nMPI_Comm_rank:1000:55555555555,0,2:1:1000\n";
+    let barrier = "MPI_Barrier:1000:55555555555,0,2:1000\n";
+    let others = "MPI_Cart_sub:1000:@:7:5000:1000\nMPI_Finalize:1000:-\n";
+    let first = |calls: &[&str]| calls.concat() + "MPI_Finalize:1000:-\n";
+    read(&[&first(&[name, again]), others, others], 1).expect("it is never used");
+    for calls in [&[name, barrier][..], &[name, again, barrier], &[name, again, again, barrier]] {
+        let error = read(&[&first(calls), others, others], 1).expect_err("unknown").to_string();
+        assert!(
+            error.contains("the trace does not have the ranks of this communicator"),
+            "{error}"
+        );
+    }
+}
+
 /// Lines of all collective operations of a rank, from one root.
 fn collectives(rank: usize, ranks: usize, root: usize) -> String {
     let counts: Vec<String> = (0..ranks).map(|rank| (rank % 3).to_string()).collect();

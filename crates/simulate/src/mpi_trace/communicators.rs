@@ -181,7 +181,8 @@ impl Finder<'_> {
         used: &Used,
     ) -> Result<Option<(u32, Option<usize>)>, Problem> {
         let trace = &self.traces[rank as usize];
-        if let Some(before) = before(trace, at, used) {
+        let before = before(trace, at, used);
+        if let Some(before) = before.filter(|&before| self.is(at.bound[before], rank, used)) {
             return Ok(Some((at.bound[before], at.made_by[before])));
         }
         match self.made_as(rank, at, used)? {
@@ -196,6 +197,8 @@ impl Finder<'_> {
                 Key::Whole(at.whole - 1)
             }
             (_, 1) => Key::Single(rank),
+            // Nobody asks which one it is.
+            _ if !used.communicates => Key::Single(rank),
             (_, more) if more > ranks => {
                 let why = format!("a communicator has {more} ranks, and there are {ranks} traces");
                 return Err(trace.problem(used.line, bad(why, "copy the traces of all ranks")));

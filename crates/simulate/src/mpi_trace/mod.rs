@@ -86,7 +86,7 @@ impl TracedFacts {
         }
         if self.unclear_calls > 0 {
             notes.push(format!(
-                "{} calls like MPI_Test and MPI_Waitany end messages that the trace does not name: each message ends at the last of them that names its request",
+                "{} calls like MPI_Test and MPI_Waitany end messages that the trace does not name: each message ends at the last of them that names its request, and time between them counts as computation",
                 self.unclear_calls
             ));
         }

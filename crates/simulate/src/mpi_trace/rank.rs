@@ -170,6 +170,9 @@ impl Reader {
             Some(communicator) => self.communicator(line, communicator)?,
             None => 0,
         };
+        if let Some(used) = self.trace.communicators.get_mut(number as usize) {
+            used.communicates |= values.communicator.is_some();
+        }
         let message =
             |reader: &Self, at: (usize, usize), sends| reader.message(number, values, at, sends);
         let exists = |message: &Message| message.peer != Peer::Nobody;
@@ -283,7 +286,7 @@ impl Reader {
         }
         let communicators = &mut self.trace.communicators;
         Ok(*self.numbers.entry((handle, rank, ranks)).or_insert_with(|| {
-            communicators.push(Used { handle, rank, ranks, line });
+            communicators.push(Used { handle, rank, ranks, line, communicates: false });
             (communicators.len() - 1) as u32
         }))
     }

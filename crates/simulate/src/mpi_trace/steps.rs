@@ -72,6 +72,8 @@ pub(super) struct Used {
     pub(super) ranks: u32,
     /// The line where it is used first since the last communicator was given up.
     pub(super) line: u32,
+    /// Whether a call that communicates uses it.
+    pub(super) communicates: bool,
 }
 
 /// A communicator that was made. The trace has the address of its handle, not the handle.
