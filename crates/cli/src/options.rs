@@ -19,9 +19,7 @@ fn argument(row: &OptionRow) -> Arg {
     if let Some(other) = row.requires {
         arg = arg.requires(other);
     }
-    if let Some(other) = row.conflicts {
-        arg = arg.conflicts_with(other);
-    }
+    arg = arg.conflicts_with_all(row.conflicts);
     if matches!(row.value, Value::Flag) {
         return arg.action(ArgAction::SetTrue);
     }
@@ -114,7 +112,9 @@ mod tests {
     static ROWS: &[OptionRow] = &[
         OptionRow::new("grain", Value::Duration, "TIME", "How long").many().default("100us,1ms"),
         OptionRow::new("copies", Value::Count { least: 1, most: 64 }, "N", "How many").short('n'),
-        OptionRow::new("body", Value::Choice(bodies), "BODY", "Bodies").many().conflicts("grain"),
+        OptionRow::new("body", Value::Choice(bodies), "BODY", "Bodies")
+            .many()
+            .conflicts(&["grain"]),
         OptionRow::new("fifo", Value::Flag, "", "Under SCHED_FIFO"),
         OptionRow::new("all-cpus", Value::Flag, "", "Every CPU").requires("fifo"),
     ];

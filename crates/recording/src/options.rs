@@ -47,8 +47,8 @@ pub struct OptionRow {
     pub help: &'static str,
     /// Another option that must be given with this one.
     pub requires: Option<&'static str>,
-    /// Another option that must not be given with this one.
-    pub conflicts: Option<&'static str>,
+    /// Other options that must not be given with this one.
+    pub conflicts: &'static [&'static str],
 }
 
 impl OptionRow {
@@ -60,7 +60,8 @@ impl OptionRow {
         value_name: &'static str,
         help: &'static str,
     ) -> Self {
-        let (short, many, default, requires, conflicts) = (None, false, None, None, None);
+        let (short, many, default, requires) = (None, false, None, None);
+        let conflicts: &[&str] = &[];
         OptionRow { name, short, value, many, default, value_name, help, requires, conflicts }
     }
 
@@ -88,10 +89,10 @@ impl OptionRow {
         OptionRow { requires: Some(other), ..self }
     }
 
-    /// Makes it exclude another option, whose default still holds.
+    /// Makes it exclude other options, whose defaults still hold.
     #[must_use]
-    pub const fn conflicts(self, other: &'static str) -> Self {
-        OptionRow { conflicts: Some(other), ..self }
+    pub const fn conflicts(self, others: &'static [&'static str]) -> Self {
+        OptionRow { conflicts: others, ..self }
     }
 }
 

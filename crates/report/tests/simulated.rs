@@ -4,13 +4,20 @@ use anechoic_recording::options::Answers;
 use anechoic_report::results::Found;
 use anechoic_report::results::simulated::SIMULATED;
 use anechoic_report::{View, schemas};
-use anechoic_simulate::{Ask, OPTIONS, run};
+use anechoic_simulate::{Ask, OPTIONS, Simulation, run};
 use std::path::PathBuf;
+
+fn simulated(options: &[(&str, &str)], noise: &[PathBuf]) -> Simulation {
+    let ask = Ask::read(&Answers::read(OPTIONS, options).expect("options")).expect("a request");
+    run(&ask, noise, &|_, _| true).expect("a simulation")
+}
 
 /// Looks at the screen of a simulation: as it was, never over 80 columns, and as the schema says.
 fn golden(name: &str, options: &[(&str, &str)], noise: &[PathBuf]) {
-    let ask = Ask::read(&Answers::read(OPTIONS, options).expect("options")).expect("a request");
-    let found = run(&ask, noise, &|_, _| true).expect("a simulation");
+    looks(name, simulated(options, noise));
+}
+
+fn looks(name: &str, found: Simulation) {
     let mut json = vec![];
     anechoic_report::json(&found, &mut json).expect("writing to memory");
     let view = View { all: true, ..View::default() };
@@ -38,6 +45,35 @@ fn simulated_jobs() {
         ("delay", "5ms"),
     ];
     golden("simulated_once", &once, &[]);
+}
+
+/// A traced program: what was read, both times, and what to know of them.
+#[test]
+fn simulated_traces() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for rank in 0..2 {
+        let peer = 1 - rank;
+        let world = format!("94372624429696,{rank},2");
+        let step = |from: u64| {
+            format!(
+                "MPI_Irecv:{}:9:512:10,8,8:{peer}:1:{world}:4000:{0}\nMPI_Send:{0}:9:512:10,8,8:{peer}:1:{world}:{0}\n\
+                 MPI_Test:{0}:4000:1:2:{0}\nMPI_Wait:{}:4000:2:{}\nMPI_Allreduce:{2}:8:9:1:10,8,8:3:{world}:{}\n",
+                from + 1_000,
+                from + 1_010,
+                from + 1_020,
+                from + 1_040
+            )
+        };
+        let steps: String = (0..50).map(|number| step(1_040 * number)).collect();
+        let text = format!("MPI_Init:-:1:2:0\n{steps}MPI_Finalize:52000:-\n");
+        let file = dir.path().join(format!("pmpi-trace-rank-{rank}.txt"));
+        std::fs::write(file, text).expect("written");
+    }
+    let path = dir.path().to_str().expect("text");
+    let options = [("trace", path), ("extrapolate", "8"), ("law", "periodic"), ("replicas", "2")];
+    let mut found = simulated(&options, &[]);
+    "traces".clone_into(&mut found.job.name);
+    looks("simulated_traces", found);
 }
 
 #[test]

@@ -26,14 +26,30 @@ pub static OPTIONS: &[OptionRow] = &[
         "NAME",
         "What ranks do, a computation before each repetition",
     )
-    .conflicts("goal"),
-    OptionRow::new("goal", Value::Path, "FILE", "What ranks do, in GOAL: text or binary"),
+    .conflicts(&["goal", "trace"]),
+    OptionRow::new("goal", Value::Path, "FILE", "What ranks do, in GOAL: text or binary")
+        .conflicts(&["trace"]),
+    OptionRow::new(
+        "trace",
+        Value::Path,
+        "DIR",
+        "What ranks of an MPI program did: traces of liballprof, a file for each rank",
+    ),
+    OptionRow::new(
+        "extrapolate",
+        Value::Count { least: 1, most: 1 << 20 },
+        "K",
+        "Simulate the traced ranks K times: collective operations join all of them",
+    )
+    .default("1")
+    .requires("trace")
+    .conflicts(&["pattern", "goal"]),
     OptionRow::new("ranks", WHOLE, "N", "Number of ranks of a pattern: 1024, 1e6, 2^20")
         .default("1024")
-        .conflicts("goal"),
+        .conflicts(&["goal", "trace"]),
     OptionRow::new("iterations", WHOLE, "N", "Repetitions of a pattern")
         .default("10")
-        .conflicts("goal"),
+        .conflicts(&["goal", "trace"]),
     OptionRow::new(
         "grain",
         TIME,
@@ -41,7 +57,7 @@ pub static OPTIONS: &[OptionRow] = &[
         "Computation of each rank before each repetition; in a sweep or pipeline after receiving",
     )
     .default("1ms")
-    .conflicts("goal"),
+    .conflicts(&["goal", "trace"]),
     OptionRow::new(
         "bytes",
         WHOLE,
@@ -49,7 +65,7 @@ pub static OPTIONS: &[OptionRow] = &[
         "Bytes of a message; for a collective of the vector, for an all-to-all of a block: 8, 64KiB",
     )
     .default("8")
-    .conflicts("goal"),
+    .conflicts(&["goal", "trace"]),
     OptionRow::new(
         "network",
         Value::Choice(network_names),
@@ -216,6 +232,8 @@ pub(crate) enum Source {
     Pattern(&'static str, Job),
     /// A GOAL file.
     Goal(PathBuf),
+    /// A directory of traces of MPI, and how often its ranks are simulated.
+    Trace(PathBuf, u32),
 }
 
 /// What is asked for.
@@ -266,8 +284,10 @@ impl Ask {
         }
         let source = read_source(answers)?;
         let goal_out = answers.given("goal-out");
-        if model == Model::Rounds && (goal_out.is_some() || !matches!(source, Source::Pattern(..))) {
-            let why = "--model rounds simulates patterns, and has no schedule that could be written";
+        if model == Model::Rounds && (goal_out.is_some() || !matches!(source, Source::Pattern(..)))
+        {
+            let why =
+                "--model rounds simulates patterns, and has no schedule that could be written";
             return Err(ProblemKind::Usage.problem(why, "leave --model out"));
         }
         Ok(Self {
@@ -310,9 +330,14 @@ fn read_source(answers: &Answers) -> Result<Source, Problem> {
     if let Some(file) = answers.given("goal") {
         return Ok(Source::Goal(file));
     }
+    if let Some(directory) = answers.given("trace") {
+        let copies: u64 = answers.one("extrapolate")?;
+        return Ok(Source::Trace(directory, copies as u32));
+    }
     let Some(pattern) = answers.given("pattern") else {
         let names: Vec<&str> = patterns::PATTERNS.iter().map(|pattern| pattern.name).collect();
-        let remedy = format!("give --goal FILE, or --pattern with one of {}", names.join(", "));
+        let names = names.join(", ");
+        let remedy = format!("give --trace DIR, --goal FILE, or --pattern with one of {names}");
         return Err(ProblemKind::Usage.problem("there is nothing to simulate", remedy));
     };
     Ok(Source::Pattern(

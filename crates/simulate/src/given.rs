@@ -106,12 +106,7 @@ impl Given {
     }
 
     /// Returns a note if the job takes more time than was recorded: what decides is then the longest detour.
-    pub(crate) fn saturation(
-        &self,
-        ask: &Ask,
-        size: &Size,
-        quiet_ps: u64,
-    ) -> Option<String> {
+    pub(crate) fn saturation(&self, ask: &Ask, size: &Size, quiet_ps: u64) -> Option<String> {
         let Self::Recorded { traces, .. } = self else { return None };
         let recorded_ps: u64 = traces.iter().map(Trace::length_ps).sum();
         let cpus = match ask.phase {
@@ -208,7 +203,9 @@ impl Given {
         for (timeline, trace) in timelines.zip(0..) {
             if let Some(starts) = starts.get(&trace) {
                 let sources = timeline.sources_at(starts)?;
-                found.extend(sources.into_iter().map(|(start_ns, taken)| ((trace, start_ns), taken)));
+                found.extend(
+                    sources.into_iter().map(|(start_ns, taken)| ((trace, start_ns), taken)),
+                );
             }
         }
         Ok(found)

@@ -1,7 +1,7 @@
 //! Simulation of parallel jobs under noise, in the LogGOPS model.
 //!
 //! A [`Schedule`] has what each rank does: sends, receives and computations, and what each of them waits for. It is read
-//! from a GOAL file ([`goal`]) or built from a pattern ([`patterns`]). [`simulate`] executes it with [`Noise`] on the
+//! from a GOAL file ([`goal`]) or from traces of an MPI program ([`mpi_trace`]), or built from a pattern ([`patterns`]). [`simulate`] executes it with [`Noise`] on the
 //! CPUs and [`Parameters`] of the network. [`run`] does all that [`OPTIONS`] ask for. Nothing here prints.
 //!
 //! ```
@@ -22,6 +22,7 @@ mod critical;
 mod engine;
 mod given;
 pub mod goal;
+pub mod mpi_trace;
 mod noise;
 mod parameters;
 pub mod patterns;
@@ -37,6 +38,7 @@ pub use ask::{Ask, OPTIONS};
 pub use critical::{CriticalPath, PathDetour, PathSource, PathTime};
 pub use engine::{Model, Outcome, Progress, simulate};
 pub use given::NoiseFacts;
+pub use mpi_trace::TracedFacts;
 pub use noise::Noise;
 pub use noise::law::{Law, Streams};
 pub use noise::phase::Phase;

@@ -18,7 +18,12 @@ fn job(ranks: u32, bytes: u64) -> Job {
 }
 
 /// Returns when each rank finished, round by round and message by message, and what noise took.
-fn both(pattern: &Pattern, job: &Job, parameters: &Parameters, noise: &Noise) -> [[Vec<u64>; 2]; 2] {
+fn both(
+    pattern: &Pattern,
+    job: &Job,
+    parameters: &Parameters,
+    noise: &Noise,
+) -> [[Vec<u64>; 2]; 2] {
     let schedule = pattern.schedule(job).expect("a schedule");
     let mut noises = [noise.clone(), noise.clone()];
     let [one, other] = &mut noises;
@@ -57,7 +62,8 @@ fn without_overhead_each_rank_finishes_as_message_by_message() {
             for ranks in RANKS {
                 for noise in noises(ranks) {
                     let [by_round, by_message] = both(pattern, &job(ranks, 8), &parameters, &noise);
-                    let context = format!("{} on {ranks}, S {eager_bytes}: {noise:?}", pattern.name);
+                    let context =
+                        format!("{} on {ranks}, S {eager_bytes}: {noise:?}", pattern.name);
                     assert_eq!(by_round, by_message, "{context}");
                 }
             }
@@ -89,7 +95,8 @@ fn without_noise_each_rank_finishes_as_message_by_message() {
                         exact += 1;
                         assert_eq!(round, message, "{context}");
                     }
-                    let [round, message] = [round, message].map(|found| found[0].iter().copied().max());
+                    let [round, message] =
+                        [round, message].map(|found| found[0].iter().copied().max());
                     let ratio = round.unwrap_or(0) as f64 / message.unwrap_or(1) as f64;
                     let is_long = bytes > 3_000 && name == "loggopsim";
                     let range = if is_long { 0.5..1.1 } else { 0.85..1.1 };

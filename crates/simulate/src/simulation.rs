@@ -4,11 +4,12 @@ use crate::ask::{Ask, Source};
 use crate::critical::CriticalPath;
 use crate::engine::{Model, Outcome};
 use crate::given::{Given, NoiseFacts};
+use crate::goal;
+use crate::mpi_trace::TracedFacts;
 use crate::noise::Noise;
 use crate::parameters::{PS, Parameters};
 use crate::runs::Runs;
 use crate::schedule::Schedule;
-use crate::goal;
 use crate::work::{Size, Work};
 use anechoic_analyze::stats::{Interval, mean, quantile};
 use anechoic_predict::phases::SourceFacts;
@@ -75,7 +76,7 @@ pub struct SourceEffect {
 /// What the ranks of a job did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JobFacts {
-    /// The pattern, or the file.
+    /// The pattern, the file, or the directory of traces.
     pub name: String,
     /// Number of ranks.
     pub ranks: u32,
@@ -91,6 +92,8 @@ pub struct JobFacts {
     pub messages: u64,
     /// Bytes of all messages.
     pub message_bytes: u64,
+    /// What was read from traces of MPI; absent if there are none.
+    pub traced: Option<TracedFacts>,
 }
 
 /// What noise did in one simulation.
@@ -178,9 +181,11 @@ pub fn run(
     noise: &[PathBuf],
     progress: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<Simulation, Problem> {
-    let work = Work::read(ask)?;
+    let (work, traced) = Work::read(ask)?;
     let size = work.size();
-    let (given, mut notes) = Given::read(ask, noise)?;
+    let mut notes = traced.as_ref().map_or(vec![], TracedFacts::notes);
+    let (given, more) = Given::read(ask, noise)?;
+    notes.extend(more);
     if let Some(given) = &given {
         given.check(ask, &size)?;
     }
@@ -191,7 +196,7 @@ pub fn run(
     let quiet = runs.simulate(ask.model, &mut Noise::Quiet)?;
     notes.extend(given.as_ref().and_then(|given| given.saturation(ask, &size, quiet.end_ps())));
     let mut found = Simulation {
-        job: JobFacts::new(&ask.source, &size),
+        job: JobFacts::new(&ask.source, &size, traced),
         network: match &ask.changed {
             Some(file) => format!("{}, changed by {}", ask.network.source, file.display()),
             None => ask.network.source.into(),
@@ -271,10 +276,10 @@ fn write(schedule: &Schedule, file: &Path) -> Result<(), Problem> {
 }
 
 impl JobFacts {
-    fn new(source: &Source, size: &Size) -> Self {
+    fn new(source: &Source, size: &Size, traced: Option<TracedFacts>) -> Self {
         let (name, job) = match source {
             Source::Pattern(name, job) => ((*name).to_owned(), Some(job)),
-            Source::Goal(file) => (file.display().to_string(), None),
+            Source::Goal(file) | Source::Trace(file, _) => (file.display().to_string(), None),
         };
         Self {
             name,
@@ -285,6 +290,7 @@ impl JobFacts {
             operations: size.operations,
             messages: size.messages,
             message_bytes: size.bytes,
+            traced,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::ask::{Ask, Source};
 use crate::engine::{Model, Outcome, Progress, simulate};
+use crate::mpi_trace::{self, TracedFacts};
 use crate::noise::Noise;
 use crate::parameters::Parameters;
 use crate::patterns::{Job, Pattern, find};
@@ -46,24 +47,29 @@ impl Size {
 }
 
 impl Work {
-    /// Prepares what is asked for.
+    /// Prepares what is asked for. Returns also what was traced.
     ///
     /// # Errors
     /// A file cannot be read or is malformed, there is no such pattern, or the job is too large.
-    pub(crate) fn read(ask: &Ask) -> Result<Self, Problem> {
-        match &ask.source {
-            Source::Goal(file) => goal::read(file).map(Self::Schedule),
+    pub(crate) fn read(ask: &Ask) -> Result<(Self, Option<TracedFacts>), Problem> {
+        let work = match &ask.source {
+            Source::Trace(directory, copies) => {
+                let (schedule, traced) = mpi_trace::read(directory, *copies)?;
+                return Ok((Self::Schedule(schedule), Some(traced)));
+            }
+            Source::Goal(file) => Self::Schedule(goal::read(file)?),
             Source::Pattern(name, job) => {
                 let unknown = || {
                     ProblemKind::Usage.problem(format!("there is no pattern {name}"), "see --help")
                 };
                 let pattern = find(name).ok_or_else(unknown)?;
                 match ask.model {
-                    Model::Rounds => pattern.check(job).map(|()| Self::Rounds(pattern, *job)),
-                    _ => pattern.schedule(job).map(Self::Schedule),
+                    Model::Rounds => pattern.check(job).map(|()| Self::Rounds(pattern, *job))?,
+                    _ => Self::Schedule(pattern.schedule(job)?),
                 }
             }
-        }
+        };
+        Ok((work, None))
     }
 
     /// Returns how much it is.

@@ -12,7 +12,8 @@ fn read(bytes: &[u8]) -> Result<Schedule, Problem> {
 }
 
 fn run(schedule: &Schedule) -> Result<u64, Problem> {
-    let found = simulate(schedule, &LOGGOPSIM, Model::Anechoic, &mut Noise::Quiet, &mut |_, _| true);
+    let found =
+        simulate(schedule, &LOGGOPSIM, Model::Anechoic, &mut Noise::Quiet, &mut |_, _| true);
     found.map(|found| found.end_ps())
 }
 
@@ -148,7 +149,8 @@ fn messages_without_bytes() {
         let found =
             simulate(&job, &parameters, Model::LogGopSim, &mut Noise::Quiet, &mut |_, _| true);
         assert_eq!(found.is_ok(), is_sound);
-        let ours = simulate(&job, &parameters, Model::Anechoic, &mut Noise::Quiet, &mut |_, _| true);
+        let ours =
+            simulate(&job, &parameters, Model::Anechoic, &mut Noise::Quiet, &mut |_, _| true);
         assert_eq!(ours.expect("all is executed").end_ps(), 2 * 5_500_000);
     }
 }

@@ -47,7 +47,7 @@ static OPTIONS: &[OptionRow] = &[
     )
     .default("963hz"),
     frame::kernels_option("kernel", "intadd,intmul,intdiv"),
-    frame::OWN_WORK.conflicts("kernel"),
+    frame::OWN_WORK.conflicts(&["kernel"]),
     OptionRow::new(
         "repetition",
         Value::Duration,

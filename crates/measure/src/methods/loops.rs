@@ -23,7 +23,7 @@ static OPTIONS: &[OptionRow] = &[
     OptionRow::new("variants", Value::Choice(variants), "BODY", "Bodies of the loop, or `all`")
         .many()
         .default("counter,sum,fibonacci,call"),
-    frame::OWN_WORK.conflicts("variants"),
+    frame::OWN_WORK.conflicts(&["variants"]),
 ];
 
 fn variants() -> Vec<(&'static str, &'static str)> {

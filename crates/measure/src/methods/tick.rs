@@ -28,7 +28,7 @@ pub(super) static METHOD: Method = Method {
 
 static OPTIONS: &[OptionRow] = &[
     frame::kernels_option("kernel", "intadd,intmul,intdiv"),
-    frame::OWN_WORK.conflicts("kernel"),
+    frame::OWN_WORK.conflicts(&["kernel"]),
     OptionRow::new(
         "repetition",
         Value::Duration,

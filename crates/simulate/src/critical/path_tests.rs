@@ -46,8 +46,13 @@ fn the_parts_of_the_path_are_the_time_of_the_job() {
                 let (outcome, path) = finder.path(&mut noise.clone()).expect("executed");
                 let context = format!("{}: {parameters:?}, {:?}", pattern.name, path.time);
                 assert_eq!(path.time.sum_ps(&parameters), outcome.end_ps(), "{context}");
-                let same =
-                    simulate(&schedule, &parameters, Model::Anechoic, &mut noise.clone(), &mut |_, _| true);
+                let same = simulate(
+                    &schedule,
+                    &parameters,
+                    Model::Anechoic,
+                    &mut noise.clone(),
+                    &mut |_, _| true,
+                );
                 assert_eq!(same.expect("executed"), outcome, "the log changes nothing: {context}");
                 let hits = hits::find(&path, &schedule, &parameters, &noise).unwrap_or_default();
                 if parameters.overhead_per_byte_ps == 0 {
@@ -85,7 +90,11 @@ fn counts_on_the_path_are_between_the_differences_on_both_sides() {
             *change(&mut less) -= 1;
             let (right, left) = (end(more).0 - at, at - end(less).0);
             let range = left..=right;
-            assert!(range.contains(&(count as i64)), "{}, {name}: {count}, {range:?}", pattern.name);
+            assert!(
+                range.contains(&(count as i64)),
+                "{}, {name}: {count}, {range:?}",
+                pattern.name
+            );
         }
     }
 }

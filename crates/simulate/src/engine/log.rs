@@ -107,7 +107,8 @@ impl Log {
             true => Cause::new(self.sent[number], How::Message),
             false => self.ready[number],
         };
-        let cause = self.held_up_by(busy.start_ps, [Some(cpu), interface], clocks).unwrap_or(before);
+        let cause =
+            self.held_up_by(busy.start_ps, [Some(cpu), interface], clocks).unwrap_or(before);
         let place = self.busy.len() as u32;
         self.busy.push(BusyTime { cause, ..busy });
         self.setters[cpu] = Cause::new(place, How::Ended);

@@ -397,8 +397,7 @@ impl<'a> Engine<'a> {
         let owner = if receives { peer } else { rank };
         let (end_ps, lost_ps, cause) = (busy.end_ps, busy.lost_ps, Cause::NONE);
         let number = self.schedule.number(owner, operation);
-        let busy =
-            BusyTime { start_ps, end_ps, lost_ps, cause, rank, owner, operation, receives };
+        let busy = BusyTime { start_ps, end_ps, lost_ps, cause, rank, owner, operation, receives };
         log.add(busy, number, places, &self.clocks)
     }
 

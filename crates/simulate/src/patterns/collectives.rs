@@ -4,7 +4,7 @@ use super::exchange::{Fold, Folded, Shift, Swap, Tree};
 use super::{Job, Messages, Round, after_compute};
 
 /// In round k, each rank sends to the one 2^k after it and receives from the one 2^k before it.
-pub(super) fn barrier(job: &Job, _: u32, number: u64) -> Option<Round> {
+pub(crate) fn barrier(job: &Job, _: u32, number: u64) -> Option<Round> {
     after_compute(job, number, |round| Some((shift(job, doubled(job, round)?), job.bytes)))
 }
 
@@ -19,7 +19,7 @@ fn shift(job: &Job, distance: u32) -> Messages {
 }
 
 /// A rank receives from the one without its lowest bit, then sends to those with one of the bits below that.
-pub(super) fn broadcast(job: &Job, _: u32, number: u64) -> Option<Round> {
+pub(crate) fn broadcast(job: &Job, _: u32, number: u64) -> Option<Round> {
     after_compute(job, number, |round| {
         let levels = u64::from(job.ranks.next_power_of_two().ilog2());
         let bit = 1 << levels.checked_sub(round + 1)?;
@@ -29,7 +29,7 @@ pub(super) fn broadcast(job: &Job, _: u32, number: u64) -> Option<Round> {
 }
 
 /// The broadcast backwards.
-pub(super) fn reduce(job: &Job, _: u32, number: u64) -> Option<Round> {
+pub(crate) fn reduce(job: &Job, _: u32, number: u64) -> Option<Round> {
     after_compute(job, number, |round| {
         let tree = Tree { ranks: job.ranks, bit: doubled(job, round)?, outwards: false };
         Some((Messages::Tree(tree), job.bytes))
@@ -67,14 +67,14 @@ fn is_first<T>(round: u64, rounds: impl Fn(u64) -> Option<T>) -> bool {
 }
 
 /// In round k, ranks whose places differ in bit k exchange their vectors.
-pub(super) fn recursive_doubling(job: &Job, _: u32, number: u64) -> Option<Round> {
+pub(crate) fn recursive_doubling(job: &Job, _: u32, number: u64) -> Option<Round> {
     on_power_of_two(job, number, |folded, round| {
         (round < u64::from(folded.power.ilog2())).then(|| (1 << round, job.bytes))
     })
 }
 
 /// Halves of halves of the vector are exchanged, each rank reduces its part, and all parts come back the same way.
-pub(super) fn rabenseifner(job: &Job, _: u32, number: u64) -> Option<Round> {
+pub(crate) fn rabenseifner(job: &Job, _: u32, number: u64) -> Option<Round> {
     on_power_of_two(job, number, |folded, round| {
         let rounds = u64::from(folded.power.ilog2());
         let halvings = match round < rounds {
@@ -87,7 +87,7 @@ pub(super) fn rabenseifner(job: &Job, _: u32, number: u64) -> Option<Round> {
 }
 
 /// The parts of the vector go round twice: once to be reduced, once to be known to all.
-pub(super) fn ring(job: &Job, _: u32, number: u64) -> Option<Round> {
+pub(crate) fn ring(job: &Job, _: u32, number: u64) -> Option<Round> {
     let bytes = (job.bytes / u64::from(job.ranks)).max(job.bytes.min(1));
     after_compute(job, number, |round| {
         (round < 2 * (u64::from(job.ranks) - 1)).then(|| (shift(job, 1), bytes))
@@ -95,7 +95,7 @@ pub(super) fn ring(job: &Job, _: u32, number: u64) -> Option<Round> {
 }
 
 /// All-to-all: in round k, each rank sends the blocks whose number has bit k to the one 2^k after it.
-pub(super) fn bruck(job: &Job, _: u32, number: u64) -> Option<Round> {
+pub(crate) fn bruck(job: &Job, _: u32, number: u64) -> Option<Round> {
     after_compute(job, number, |round| {
         let (ranks, distance) = (u64::from(job.ranks), doubled(job, round)?);
         // Of every 2·distance numbers, the second half has the bit.
@@ -107,7 +107,7 @@ pub(super) fn bruck(job: &Job, _: u32, number: u64) -> Option<Round> {
 }
 
 /// All-to-all: in step k, each rank sends to the one k after it and receives from the one k before it.
-pub(super) fn pairwise(job: &Job, _: u32, number: u64) -> Option<Round> {
+pub(crate) fn pairwise(job: &Job, _: u32, number: u64) -> Option<Round> {
     after_compute(job, number, |round| {
         let distance = round + 1;
         let is_other = distance < u64::from(job.ranks);

@@ -26,9 +26,8 @@ pub(super) fn halo_3d(job: &Job, _: u32, number: u64) -> Option<Round> {
 
 /// Receives from the neighbours on the near sides, computes, and sends to those on the far sides.
 pub(super) fn sweep(job: &Job, iteration: u32, number: u64) -> Option<Round> {
-    let front = |sends| {
-        Messages::Front(Front { sides: sides(job.ranks), corner: iteration % 4, sends })
-    };
+    let front =
+        |sends| Messages::Front(Front { sides: sides(job.ranks), corner: iteration % 4, sends });
     match number {
         0 => Some(Round::Exchange { messages: front(false), bytes: job.bytes }),
         1 => Some(Round::Compute { ns: job.grain_ns }),

@@ -1,9 +1,9 @@
 //! Patterns of communication: what programs and MPI libraries do most, for any number of ranks.
 
-mod collectives;
+pub(crate) mod collectives;
 pub(crate) mod exchange;
 mod grids;
-mod program;
+pub(crate) mod program;
 
 use crate::schedule::{Builder, Schedule};
 use crate::work::Size;
@@ -281,7 +281,7 @@ impl Pattern {
             self.rounds(job, 0)
                 .take_while(|&round| {
                     add_round(&mut program, round);
-                    program.is_sound()
+                    !program.has_failed()
                 })
                 .count();
             program.finish().map_err(|problem| match sample.is_full() {
@@ -307,6 +307,15 @@ impl Pattern {
         let why = format!("{name} on {ranks} ranks has {count} operations, and at most {most} fit");
         ProblemKind::Usage.problem(why, "simulate fewer ranks or iterations")
     }
+}
+
+/// Adds what a rank does in the first iteration of a pattern.
+pub(crate) fn add(
+    program: &mut Program<'_>,
+    job: &Job,
+    round: fn(&Job, u32, u64) -> Option<Round>,
+) {
+    (0..).map_while(|number| round(job, 0, number)).for_each(|round| add_round(program, round));
 }
 
 /// Adds what a rank does in a round.

@@ -36,7 +36,7 @@ pub static SIMULATED: Row<Simulation> = Row {
 
 const DETAILS: &str = "Executes what every rank of a job does (sends, receives and computations) with the noise of a recording on \
 its CPUs, and prints how much longer the job takes, and whether noise was absorbed, passed on or amplified. The job is a pattern \
-of communication or a GOAL file; messages cost what the LogGOPS model says, with published parameters of a network. \
+of communication, a traced MPI program or a GOAL file; messages cost what the LogGOPS model says, with published parameters of a network. \
 `predict phases` has closed forms for jobs whose ranks all meet.";
 
 const EXAMPLES: &str = "Examples:
@@ -44,6 +44,7 @@ const EXAMPLES: &str = "Examples:
   anechoic simulate --pattern halo2d --ranks 1e5 --replicas 2 --sources 0 --network daint noise
   anechoic simulate --pattern chain --ranks 64 --law once --on-rank 32 --delay 10ms   one delay, and how far it reaches
   anechoic simulate --goal job.goal --model loggopsim noise                           the times of LogGOPSim
+  anechoic simulate --trace traces noise                                              an MPI program, traced by liballprof
   anechoic simulate --pattern barrier --law periodic --json | jq .slowdown";
 
 fn compute(input: &Input<'_>) -> Result<Simulation, Problem> {
@@ -59,6 +60,10 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
     let mut screen = Screen::default();
     screen.in_terminal(|terminal| terminal.heading("simulated job"));
     screen.context(&words::job(found));
+    if let Some(traced) = &found.job.traced {
+        screen.context(&words::traced(traced));
+        screen.context(&words::traced_times(traced, found.quiet_ns));
+    }
     screen.context(&found.network);
     screen.context(&words::parameters(found));
     if let Some(noise) = &found.noise {

@@ -9,8 +9,7 @@ use anechoic_simulate::{CriticalPath, Parameters, PathDetour, Simulation};
 /// Detours that are shown if not all are asked for.
 const BRIEFLY: usize = 3;
 /// Explains a cost of nothing.
-pub(super) const NO_COST: &str =
-    "+0 ns: without that detour, another rank would be as late";
+pub(super) const NO_COST: &str = "+0 ns: without that detour, another rank would be as late";
 /// Widest name of a detour.
 const NAME: usize = 24;
 
@@ -36,8 +35,18 @@ fn parts(path: &CriticalPath, parameters: &Parameters) -> Vec<Part> {
         each("L: messages on their way", quiet.latencies, noisy.latencies, parameters.latency_ps),
         each("o: CPUs, messages", quiet.overheads, noisy.overheads, parameters.overhead_ps),
         each("g: network interfaces", quiet.gaps, noisy.gaps, parameters.gap_ps),
-        each("G: bytes on their way", quiet.wire_bytes, noisy.wire_bytes, parameters.gap_per_byte_ps),
-        each("O: CPUs, bytes", quiet.copied_bytes, noisy.copied_bytes, parameters.overhead_per_byte_ps),
+        each(
+            "G: bytes on their way",
+            quiet.wire_bytes,
+            noisy.wire_bytes,
+            parameters.gap_per_byte_ps,
+        ),
+        each(
+            "O: CPUs, bytes",
+            quiet.copied_bytes,
+            noisy.copied_bytes,
+            parameters.overhead_per_byte_ps,
+        ),
     ];
     parts.retain(|part| part.quiet_ps + part.noisy_ps > 0);
     parts

@@ -3,7 +3,9 @@
 use super::path;
 use crate::names::title_of;
 use crate::units::{asked, bounds, bytes, count, counted, fine, share, slowdown};
-use anechoic_simulate::{Fate, Model, NoiseFacts, Phase, Replica, Simulation, Slowdown};
+use anechoic_simulate::{
+    Fate, Model, NoiseFacts, Phase, Replica, Simulation, Slowdown, TracedFacts,
+};
 
 /// Describes what ranks did.
 pub(super) fn job(found: &Simulation) -> String {
@@ -17,6 +19,25 @@ pub(super) fn job(found: &Simulation) -> String {
         parts.push(bytes(length));
     }
     parts.join(" · ")
+}
+
+/// Describes what was traced.
+pub(super) fn traced(traced: &TracedFacts) -> String {
+    let calls = counted(traced.calls, "call", "calls");
+    let ranks = counted(u64::from(traced.ranks), "traced rank", "traced ranks");
+    match traced.copies {
+        1 => format!("{calls} of {ranks}"),
+        copies => format!("{calls} of {ranks}, simulated {copies} times"),
+    }
+}
+
+/// Describes how long the traced program took, beside the simulation without noise.
+pub(super) fn traced_times(traced: &TracedFacts, quiet_ns: f64) -> String {
+    let (whole, computed) = (fine(traced.traced_ns as f64), fine(traced.computation_ns as f64));
+    format!(
+        "traced {whole}, {computed} of it computation · simulated without noise {}",
+        fine(quiet_ns)
+    )
 }
 
 /// Describes the network by its parameters.
