@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Where the noise is from.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -40,7 +41,7 @@ pub(crate) enum Given {
     /// A law.
     Law(Law),
     /// Recordings, with the detours of all their CPUs and the number of CPUs of each.
-    Recorded { recorded: Box<Recorded>, traces: Vec<Trace>, cpus: Vec<usize> },
+    Recorded { recorded: Box<Recorded>, traces: Arc<Vec<Trace>>, cpus: Vec<usize> },
 }
 
 impl Given {
@@ -75,7 +76,10 @@ impl Given {
             );
         }
         let cpus = recorded.hosts.iter().map(|host| host.cpus().len()).collect();
-        Ok((Some(Self::Recorded { recorded: Box::new(recorded), traces, cpus }), notes))
+        Ok((
+            Some(Self::Recorded { recorded: Box::new(recorded), traces: Arc::new(traces), cpus }),
+            notes,
+        ))
     }
 
     /// Refuses noise that does not fit the schedule.

@@ -15,8 +15,6 @@ use anechoic_recording::Problem;
 const MOST_MESSAGES: usize = 6;
 /// Ranks whose noise is looked at together.
 const GROUP: usize = 64;
-/// No pattern has messages of other lengths after this number of rounds.
-const ROUNDS: usize = 128;
 
 /// Simulates a pattern round by round.
 ///
@@ -29,18 +27,16 @@ pub(crate) fn simulate(
     noise: &mut Noise,
     progress: Progress<'_>,
 ) -> Result<Outcome, Problem> {
-    let mut rounds = pattern.rounds(job, 0).take(ROUNDS);
-    let is_limited = rounds.any(|round| match round {
-        Round::Compute { .. } => false,
-        Round::Exchange { bytes, .. } => Costs::new(parameters, bytes).limited_by_interface(),
-    });
+    let longest = Costs::new(parameters, pattern.longest_message(job));
+    let is_limited =
+        longest.limited_by_interface() || Costs::new(parameters, 1).limited_by_interface();
     let mut ranks = Ranks::new(job.ranks, *parameters, noise, is_limited);
     let (each, mut events) = (u64::from(job.ranks), 0);
     for iteration in 0..job.iterations {
         if pattern.is_front {
             goes_on(progress, events)?;
             ranks.front(pattern.rounds(job, iteration));
-            events += 4 * each;
+            events = events.saturating_add(4 * each);
         } else {
             for round in pattern.rounds(job, iteration) {
                 goes_on(progress, events)?;
@@ -50,7 +46,7 @@ pub(crate) fn simulate(
                         with_messages!(messages, exchange => ranks.exchange(exchange, bytes));
                     }
                 }
-                events += each;
+                events = events.saturating_add(each);
                 if ranks.latest > LATEST_PS {
                     return Err(too_late());
                 }
@@ -339,6 +335,9 @@ impl<'a> Ranks<'a> {
     /// Does what a rank does when a wave front comes to it.
     fn pass(&mut self, rounds: &[Round], rank: usize) {
         for &round in rounds {
+            if self.latest > LATEST_PS {
+                return;
+            }
             match round {
                 Round::Compute { ns } => self.compute_one(rank, ns * PS),
                 Round::Exchange { messages, bytes } => {

@@ -34,6 +34,8 @@ pub(crate) struct Runs<'a> {
     /// Events of all simulations.
     all: u64,
     ended: AtomicBool,
+    /// Whether a replica cannot be simulated.
+    failed: AtomicBool,
 }
 
 /// The simulations of a replica.
@@ -60,13 +62,15 @@ impl<'a> Runs<'a> {
         let suits = |given: &Given| given.suits_loggopsim(ask, &size);
         let both = ask.model == Model::Anechoic && given.is_some_and(suits);
         let each_replica = 1 + u64::from(both) + sources.len() as u64;
-        let mut count = 1 + given.map_or(0, |given| given.replicas(ask)) * each_replica;
+        let mut count =
+            1 + u64::from(both) + given.map_or(0, |given| given.replicas(ask)) * each_replica;
         if given.is_some() && has_path(ask, &size) {
             count += critical::SIMULATIONS;
         }
-        let (done, ended) = (AtomicU64::new(0), AtomicBool::new(false));
+        let done = AtomicU64::new(0);
+        let (ended, failed) = (AtomicBool::new(false), AtomicBool::new(false));
         let all = count.saturating_mul(size.events());
-        Self { ask, work, size, sources, both, progress, done, all, ended }
+        Self { ask, work, size, sources, both, progress, done, all, ended, failed }
     }
 
     /// Simulates once.
@@ -111,10 +115,12 @@ impl<'a> Runs<'a> {
         let most = (MEMORY / one.max(1)).max(1) as usize;
         let replica = |number: usize| {
             let seed = self.ask.seed.wrapping_add(number as u64);
-            match self.was_ended() {
-                true => Ok(None),
-                false => self.replica(given, quiet, &without, seed).map(Some),
+            if self.was_ended() || self.failed.load(Ordering::Relaxed) {
+                return Ok(None);
             }
+            let replica = self.replica(given, quiet, &without, seed).map(Some);
+            self.failed.fetch_or(replica.is_err(), Ordering::Relaxed);
+            replica
         };
         let (mut complete, mut problem) = (vec![], None);
         for replica in in_order_at_most(most, count as usize, replica) {
@@ -143,8 +149,11 @@ impl<'a> Runs<'a> {
         let mut by_loggopsim_ps = None;
         if self.both {
             // What its rules cannot simulate is left out: nobody asked for them.
-            let other = self.simulate(Model::LogGopSim, &mut noise.clone());
-            by_loggopsim_ps = other.ok().map(|other| other.end_ps());
+            match self.simulate(Model::LogGopSim, &mut noise.clone()) {
+                Ok(other) => by_loggopsim_ps = Some(other.end_ps()),
+                Err(problem) if self.was_ended() => return Err(problem),
+                Err(_) => {}
+            }
         }
         let mut without_ps = vec![];
         for traces in without {
@@ -152,6 +161,17 @@ impl<'a> Runs<'a> {
             without_ps.push(self.simulate(self.ask.model, &mut noise)?.end_ps());
         }
         Ok(ReplicaRuns { replica, by_loggopsim_ps, without_ps })
+    }
+
+    /// Returns the end by the rules of LogGOPSim without noise, in ps, if replicas are repeated by them.
+    pub(crate) fn quiet_by_loggopsim(&self) -> Option<u64> {
+        let quiet = || self.simulate(Model::LogGopSim, &mut Noise::Quiet).ok();
+        self.both.then(quiet).flatten().map(|outcome| outcome.end_ps())
+    }
+
+    /// Returns whether the critical path is looked for.
+    pub(crate) fn has_path(&self) -> bool {
+        has_path(self.ask, &self.size)
     }
 
     /// Finds the critical path of the replica with this seed; none of large jobs and by the rules of LogGOPSim.
@@ -163,8 +183,8 @@ impl<'a> Runs<'a> {
         let Some(schedule) = self.work.schedule().filter(|_| has_path(self.ask, &self.size)) else {
             return Ok(None);
         };
-        let (place, each) = ((schedule, &self.size), self.size.events());
-        let path = critical::find(self.ask, place, given, seed, &mut || self.report(each));
+        let place = (schedule, &self.size);
+        let path = critical::find(self.ask, place, given, seed, &|events| self.report(events));
         match path {
             Err(_) if self.was_ended() => Ok(None),
             path => path.map(Some),

@@ -224,13 +224,14 @@ fn add_noise(
     quiet: &Outcome,
     found: &mut Simulation,
 ) -> Result<(), Problem> {
-    let quiet_ps = quiet.end_ps();
+    let (quiet_ps, quiet_by_loggopsim) = (quiet.end_ps(), runs.quiet_by_loggopsim());
     let (replicas, asked) = runs.replicas(given, quiet)?;
     let mut by_loggopsim = vec![];
     let mut by_source = vec![vec![]; runs.sources.len()];
     for replica in &replicas {
         found.replicas.push(replica.replica.clone());
-        by_loggopsim.extend(replica.by_loggopsim_ps.map(|end_ps| ratio(end_ps, quiet_ps)));
+        let both = replica.by_loggopsim_ps.zip(quiet_by_loggopsim);
+        by_loggopsim.extend(both.map(|(end_ps, quiet_ps)| ratio(end_ps, quiet_ps)));
         for (slowdowns, &end_ps) in by_source.iter_mut().zip(&replica.without_ps) {
             slowdowns.push(ratio(end_ps, quiet_ps));
         }
@@ -249,6 +250,9 @@ fn add_noise(
     found.sources.sort_by(|a, b| a.without.total_cmp(&b.without));
     if let Some(seed) = median_seed(&found.replicas).filter(|_| !runs.was_ended()) {
         found.critical_path = runs.critical_path(given, seed)?;
+    }
+    if runs.was_ended() && runs.has_path() {
+        found.notes.push("ended early: without the critical path".to_owned());
     }
     Ok(())
 }

@@ -477,11 +477,13 @@ fn damaged_traces() {
                 });
             true
         };
-        for length in 0..whole.len() - 1 {
+        for length in (0..whole.len() - 1).step_by(3) {
             assert!(!try_it(&whole[..length]), "cut off at {length}");
         }
+        // A few of all damages; the fuzz tests have others.
         for at in 0..whole.len() {
-            for new in [b'9', b':', b',', b'-', b'\n', whole[at] ^ 0x80] {
+            let others = [b'9', b':', b',', b'-', b'\n', whole[at] ^ 0x80];
+            for new in others.into_iter().skip(at % 6).take(usize::from(at % 4 == 0)) {
                 let mut damaged = whole.clone();
                 damaged[at] = new;
                 try_it(&damaged);

@@ -4,13 +4,14 @@ use super::PathSource;
 use super::path::Path;
 use crate::engine::log::BusyTime;
 use crate::noise::Noise;
+use crate::noise::trace::Trace;
 use crate::parameters::{PS, Parameters};
 use crate::schedule::{Kind, Schedule};
 use anechoic_predict::phases::SourceName;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A detour on the path.
+/// A detour on the path, as often as one CPU met it: a recording repeats.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hit {
     /// The CPU of all ranks that it hit.
@@ -23,9 +24,11 @@ pub(super) struct Hit {
     pub(super) start_ns: u64,
     /// Its length in the recording.
     pub(super) length_ns: u64,
-    /// Its start in the simulation, in ps; negative if it was in progress at the start.
+    /// Its first start in the simulation, in ps; negative if it was in progress at the start.
     pub(super) simulated_ps: i64,
-    /// By how much it lengthened the path, in ps.
+    /// How often the path met it.
+    pub(super) times: u64,
+    /// By how much it lengthened the path in all, in ps.
     pub(super) lost_ps: u64,
 }
 
@@ -40,27 +43,32 @@ pub(super) fn find(
     noise: &Noise,
 ) -> Option<Vec<Hit>> {
     let Noise::Recorded { traces, places } = noise else { return None };
-    let mut hits: BTreeMap<(usize, i64), Hit> = BTreeMap::new();
+    let mut hits: BTreeMap<(usize, u32), Hit> = BTreeMap::new();
     for busy in &path.interrupted {
         let stream = stream(busy, schedule);
         let (number, phase_ps) = places[stream];
         let trace = &traces[number as usize];
-        let from_ps = undisturbed_from(busy, schedule, parameters);
-        trace.each_between(from_ps, busy.end_ps, phase_ps, |detour, span, lost_ps| {
+        let (from_ps, mut slack_ps) = delayed_from(busy, schedule, parameters, trace, phase_ps);
+        trace.each_between(from_ps, busy.end_ps, phase_ps, |detour, simulated_ps, part_ps| {
             let recorded = trace.detour(detour);
-            let hit = Hit {
+            let hit = hits.entry((stream, detour)).or_insert(Hit {
                 stream,
                 trace: number,
                 detour,
                 start_ns: recorded.start / PS,
                 length_ns: (recorded.end - recorded.start) / PS,
-                simulated_ps: span,
+                simulated_ps,
+                times: 0,
                 lost_ps: 0,
-            };
-            hits.entry((stream, span)).or_insert(hit).lost_ps += lost_ps;
+            });
+            let absorbed_ps = part_ps.min(slack_ps);
+            slack_ps -= absorbed_ps;
+            hit.simulated_ps = hit.simulated_ps.min(simulated_ps);
+            hit.times += 1;
+            hit.lost_ps += part_ps - absorbed_ps;
         });
     }
-    let mut hits: Vec<Hit> = hits.into_values().collect();
+    let mut hits: Vec<Hit> = hits.into_values().filter(|hit| hit.lost_ps > 0).collect();
     hits.sort_by_key(|hit| (Reverse(hit.lost_ps), hit.stream, hit.simulated_ps));
     Some(hits)
 }
@@ -71,13 +79,26 @@ fn stream(busy: &BusyTime, schedule: &Schedule) -> usize {
     busy.rank as usize * schedule.cpus() + usize::from(schedule.whole_shape(operation).cpu)
 }
 
-/// Returns from when on noise counts: a message that the network still brings is not delayed by it.
-fn undisturbed_from(busy: &BusyTime, schedule: &Schedule, parameters: &Parameters) -> u64 {
+/// Returns from when on detours delay a busy time, and how much of them does not: while the network brings the bytes of a
+/// message, a CPU that copies them faster has time to spare.
+fn delayed_from(
+    busy: &BusyTime,
+    schedule: &Schedule,
+    parameters: &Parameters,
+    trace: &Trace,
+    phase_ps: u64,
+) -> (u64, u64) {
     let shape = schedule.whole_shape(schedule.operation(busy.owner, busy.operation));
-    let is_wire = parameters.gap_per_byte_ps > parameters.overhead_per_byte_ps;
-    match busy.receives && is_wire && shape.kind != Kind::Compute {
-        true => busy.start_ps + shape.size.saturating_sub(1) * parameters.gap_per_byte_ps,
-        false => busy.start_ps,
+    let (wire_ps, copy_ps) = (parameters.gap_per_byte_ps, parameters.overhead_per_byte_ps);
+    if !busy.receives || shape.kind == Kind::Compute || wire_ps <= copy_ps {
+        return (busy.start_ps, 0);
+    }
+    let bytes = shape.size.saturating_sub(1);
+    let (came_ps, mut lost_ps) = (busy.start_ps + bytes * wire_ps, 0);
+    trace.each_between(came_ps, busy.end_ps, phase_ps, |_, _, part_ps| lost_ps += part_ps);
+    match lost_ps == busy.lost_ps {
+        true => (came_ps, 0),
+        false => (busy.start_ps, bytes * (wire_ps - copy_ps)),
     }
 }
 

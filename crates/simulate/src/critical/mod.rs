@@ -31,7 +31,8 @@ const SHOWN: usize = 5;
 pub struct CriticalPath {
     /// What the time of the job consists of without noise.
     pub quiet: PathTime,
-    /// The same in the simulation with this seed, whose slowdown is the median.
+    /// The same in the simulation with this seed, whose slowdown is the median; of an even number, the lower one in the
+    /// middle.
     pub noisy: PathTime,
     /// The seed.
     pub seed: u64,
@@ -41,7 +42,7 @@ pub struct CriticalPath {
     pub detours: Option<u64>,
     /// The time of each source on it, the most first; empty where sources are unknown.
     pub sources: Vec<PathSource>,
-    /// The longest detours on it.
+    /// The five detours that took most time of it, the costliest first.
     pub longest: Vec<PathDetour>,
 }
 
@@ -71,18 +72,22 @@ pub struct PathDetour {
     pub sources: Vec<PathSource>,
     /// The simulated rank that it hit.
     pub rank: u32,
-    /// When it began in the simulation, in ns; negative if it was in progress at the start.
+    /// When it first began in the simulation, in ns; negative if it was in progress at the start.
     pub simulated_ns: f64,
-    /// What the path lost by it, in ns.
+    /// How often the path met it: a recording repeats.
+    pub times: u64,
+    /// What the path lost by it in all, in ns.
     pub lost_ns: f64,
-    /// How many ranks would have finished earlier without it: the same simulation.
+    /// How many ranks would have finished earlier if that rank had never met it: the same simulation.
     pub late_ranks: u64,
+    /// Whether the rank that it hit is one of them.
+    pub hit_is_late: bool,
     /// How much earlier the job would have finished, in ns; negative if later.
     pub cost_ns: f64,
 }
 
-/// Finds the critical path of the simulation with this seed. `progress` is called after each
-/// simulation; false ends the search.
+/// Finds the critical path of the simulation with this seed. `progress` is called from time
+/// to time with the number of events since; false ends the search.
 ///
 /// # Errors
 /// As [`simulate`](crate::simulate); a recording can no longer be read.
@@ -91,14 +96,12 @@ pub(crate) fn find(
     (schedule, size): (&Schedule, &Size),
     given: &Given,
     seed: u64,
-    progress: &mut dyn FnMut() -> bool,
+    progress: &dyn Fn(u64) -> bool,
 ) -> Result<CriticalPath, Problem> {
     let finder = Finder { parameters: &ask.parameters, schedule };
-    let (_, quiet) = finder.path(&mut Noise::Quiet)?;
-    progress();
+    let (_, quiet) = finder.path(&mut Noise::Quiet, progress)?;
     let noise = given.draw(ask, size, seed);
-    let (outcome, path) = finder.path(&mut noise.clone())?;
-    progress();
+    let (outcome, path) = finder.path(&mut noise.clone(), progress)?;
     let hits = hits::find(&path, schedule, finder.parameters, &noise);
     let mut found = CriticalPath {
         quiet: quiet.time,
@@ -113,17 +116,25 @@ pub(crate) fn find(
     let sources = given.sources_of(hits.iter().map(|hit| (hit.trace, hit.start_ns)))?;
     found.sources = hits::sum(&hits, &sources);
     for hit in hits.iter().take(SHOWN) {
-        let late = finder.late_without(hit, &noise, &outcome)?;
+        let late = finder.late_without(hit, &noise, &outcome, progress)?;
         found.longest.push(finder.detour(hit, &sources, given, late));
-        if !progress() {
-            break;
-        }
     }
+    found.longest.sort_by(|a, b| b.cost_ns.total_cmp(&a.cost_ns));
     Ok(found)
 }
 
 /// The most simulations that a search takes.
 pub(crate) const SIMULATIONS: u64 = 2 + SHOWN as u64;
+
+/// Returns what reports to `progress` the events since its last call.
+fn since(progress: &dyn Fn(u64) -> bool) -> impl FnMut(u64, u64) -> bool {
+    let mut before = 0;
+    move |done, _| {
+        let added = done - before;
+        before = done;
+        progress(added)
+    }
+}
 
 struct Finder<'a> {
     parameters: &'a Parameters,
@@ -135,15 +146,22 @@ struct Finder<'a> {
 struct Late {
     /// Ranks that would have finished earlier.
     ranks: u64,
+    /// Whether the rank that it hit is one of them.
+    hit_is_late: bool,
     /// How much earlier the last one would have, in ps.
     job_ps: i64,
 }
 
 impl Finder<'_> {
     /// Simulates and follows the critical path back.
-    fn path(&self, noise: &mut Noise) -> Result<(Outcome, Path), Problem> {
+    fn path(
+        &self,
+        noise: &mut Noise,
+        progress: &dyn Fn(u64) -> bool,
+    ) -> Result<(Outcome, Path), Problem> {
+        let progress = &mut since(progress);
         let (outcome, log, latest) =
-            simulate_with_log(self.schedule, self.parameters, noise, &mut |_, _| true)?;
+            simulate_with_log(self.schedule, self.parameters, noise, progress)?;
         let end_ps = outcome.end_ps();
         let last = outcome.finish_ps.iter().position(|&finish_ps| finish_ps == end_ps).unwrap_or(0);
         let path = Path::back_from(log.setter(latest[last]), &log, self.schedule, self.parameters);
@@ -151,13 +169,21 @@ impl Finder<'_> {
     }
 
     /// Repeats a simulation without a detour.
-    fn late_without(&self, hit: &Hit, noise: &Noise, with: &Outcome) -> Result<Late, Problem> {
+    fn late_without(
+        &self,
+        hit: &Hit,
+        noise: &Noise,
+        with: &Outcome,
+        progress: &dyn Fn(u64) -> bool,
+    ) -> Result<Late, Problem> {
         let mut noise = noise.without_detour(hit.stream, hit.detour);
-        let (schedule, model) = (self.schedule, Model::Anechoic);
-        let without = simulate(schedule, self.parameters, model, &mut noise, &mut |_, _| true)?;
+        let (schedule, model, progress) = (self.schedule, Model::Anechoic, &mut since(progress));
+        let without = simulate(schedule, self.parameters, model, &mut noise, progress)?;
+        let rank = hit.stream / schedule.cpus();
         let pairs = with.finish_ps.iter().zip(&without.finish_ps);
         Ok(Late {
             ranks: pairs.filter(|(with, without)| with > without).count() as u64,
+            hit_is_late: with.finish_ps[rank] > without.finish_ps[rank],
             job_ps: with.end_ps() as i64 - without.end_ps() as i64,
         })
     }
@@ -174,7 +200,9 @@ impl Finder<'_> {
             rank: (hit.stream / self.schedule.cpus()) as u32,
             simulated_ns: hit.simulated_ps as f64 / 1e3,
             lost_ns: hit.lost_ps as f64 / 1e3,
+            times: hit.times,
             late_ranks: late.ranks,
+            hit_is_late: late.hit_is_late,
             cost_ns: late.job_ps as f64 / 1e3,
         }
     }

@@ -70,7 +70,10 @@ impl Costs {
             Model::Anechoic | Model::Rounds => {
                 let copied = noise.end(cpu, at, copy_ps);
                 let end_ps = noise.end(cpu, copied.max(at + wire_ps), overhead_ps);
-                Busy { end_ps, lost_ps: end_ps - at - overhead_ps - copy_ps.max(wire_ps) }
+                Busy {
+                    end_ps,
+                    lost_ps: end_ps.saturating_sub(at + overhead_ps + copy_ps.max(wire_ps)),
+                }
             }
             Model::LogGopSim => {
                 let all_ps = overhead_ps.wrapping_add(copy_ps.max(wire_ps));
@@ -117,5 +120,6 @@ impl Costs {
 #[inline]
 fn stretched(noise: &mut Noise, cpu: usize, at: u64, work_ps: u64) -> Busy {
     let end_ps = noise.end(cpu, at, work_ps);
-    Busy { end_ps, lost_ps: end_ps - at - work_ps }
+    // The end of work that never ends is less: the simulation refuses that time.
+    Busy { end_ps, lost_ps: end_ps.saturating_sub(at + work_ps) }
 }

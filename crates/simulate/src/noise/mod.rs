@@ -30,21 +30,28 @@ impl Noise {
     /// traces stand one after the other.
     #[must_use]
     pub fn recorded(
-        traces: Vec<Trace>,
+        traces: impl Into<Arc<Vec<Trace>>>,
         hosts: &[usize],
         cpus: usize,
         phase: Phase,
         seed: u64,
     ) -> Self {
+        let traces = traces.into();
         let places = phase::places(&traces, hosts, cpus, phase, seed);
-        Self::Recorded { traces: Arc::new(traces), places }
+        Self::Recorded { traces, places }
     }
 
     /// Returns recorded noise with the phases that LogGOPSim draws at this second of its clock.
     #[must_use]
-    pub fn as_loggopsim(traces: Vec<Trace>, cpus: usize, phase: Phase, seed: u64) -> Self {
+    pub fn as_loggopsim(
+        traces: impl Into<Arc<Vec<Trace>>>,
+        cpus: usize,
+        phase: Phase,
+        seed: u64,
+    ) -> Self {
+        let traces = traces.into();
         let places = phase::as_loggopsim(&traces, cpus, phase, seed);
-        Self::Recorded { traces: Arc::new(traces), places }
+        Self::Recorded { traces, places }
     }
 
     /// Returns noise that a law draws, independently for each CPU of all ranks.

@@ -5,14 +5,15 @@ use crate::schedule::LONGEST_NS;
 use anechoic_predict::phases::Timeline;
 use anechoic_recording::{Problem, ProblemKind};
 use std::ops::Range;
+use std::sync::Arc;
 
-/// The detours of a recording in time order, with the length of its window. Times are in ps.
+/// The detours of a recording in time order, with the length of its window. Times are in ps. Copies share them.
 #[derive(Debug, Clone)]
 pub struct Trace {
-    detours: Vec<Range<u64>>,
+    detours: Arc<[Range<u64>]>,
     length_ps: u64,
     /// For each bucket of the window: the first detour that ends after its begin.
-    first: Vec<u32>,
+    first: Arc<[u32]>,
     shift: u32,
 }
 
@@ -46,7 +47,7 @@ impl Trace {
             }
             next as u32
         });
-        Self { first: first.collect(), shift, length_ps, detours }
+        Self { first: first.collect(), shift, length_ps, detours: detours.into() }
     }
 
     /// Returns the length of the window.
@@ -73,8 +74,8 @@ impl Trace {
     /// at once, also inside a detour.
     #[inline]
     pub(crate) fn end(&self, start_ps: u64, phase_ps: u64, work_ps: u64) -> u64 {
-        if work_ps == 0 || self.detours.is_empty() {
-            return start_ps + work_ps;
+        if work_ps == 0 {
+            return start_ps;
         }
         self.end_and_quiet(start_ps, phase_ps, work_ps).0
     }
@@ -82,6 +83,9 @@ impl Trace {
     /// Returns when work ends, which is not none, and until when there is no detour after that, at least.
     #[inline]
     pub(crate) fn end_and_quiet(&self, start_ps: u64, phase_ps: u64, work_ps: u64) -> (u64, u64) {
+        if self.detours.is_empty() {
+            return (start_ps + work_ps, u64::MAX);
+        }
         let mut at = (start_ps + phase_ps) % self.length_ps;
         let mut next = self.next(at);
         // What is added to a place of the window to have the time of the simulation.
@@ -138,7 +142,7 @@ impl Trace {
 
     /// Returns the same recording without a detour.
     pub(crate) fn without(&self, number: u32) -> Self {
-        let mut detours = self.detours.clone();
+        let mut detours = self.detours.to_vec();
         detours.remove(number as usize);
         Self::new(detours, self.length_ps)
     }

@@ -102,7 +102,7 @@ pub(crate) fn bruck(job: &Job, _: u32, number: u64) -> Option<Round> {
         let twice = 2 * u64::from(distance);
         let whole = ranks / twice * u64::from(distance);
         let blocks = whole + (ranks % twice).saturating_sub(u64::from(distance));
-        Some((shift(job, distance), blocks * job.bytes))
+        Some((shift(job, distance), blocks.saturating_mul(job.bytes)))
     })
 }
 

@@ -5,7 +5,7 @@ pub(crate) mod exchange;
 mod grids;
 pub(crate) mod program;
 
-use crate::schedule::{Builder, Schedule};
+use crate::schedule::{Builder, LONGEST_BYTES, Schedule};
 use crate::work::Size;
 use anechoic_recording::{Problem, ProblemKind};
 use exchange::{Chain, Exchange, Fold, Line, Shift, Swap, Tree};
@@ -38,6 +38,8 @@ pub struct Job {
     pub bytes: u64,
 }
 
+/// No pattern has messages of another length after this number of rounds.
+const ROUNDS: usize = 128;
 /// Iterations after which every pattern repeats: a sweep begins at each corner.
 const CORNERS: u32 = 4;
 
@@ -222,13 +224,28 @@ impl Pattern {
         builder.finish()
     }
 
-    /// Refuses a job without ranks or iterations.
+    /// Refuses a job without ranks or iterations, or with messages that are too long.
     pub(crate) fn check(&self, job: &Job) -> Result<(), Problem> {
         if job.ranks == 0 || job.iterations == 0 {
             let why = "a job has at least one rank and one iteration";
             return Err(ProblemKind::Usage.problem(why, "give --ranks and --iterations above 0"));
         }
-        Ok(())
+        match self.longest_message(job) {
+            bytes if bytes > LONGEST_BYTES => {
+                let why = format!("{bytes} bytes of a message are too long: at most 64 GiB");
+                Err(ProblemKind::Usage.problem(why, "give fewer --bytes or --ranks"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the bytes of the longest message of a job.
+    pub(crate) fn longest_message(&self, job: &Job) -> u64 {
+        let bytes = self.rounds(job, 0).take(ROUNDS).map(|round| match round {
+            Round::Compute { .. } => 0,
+            Round::Exchange { bytes, .. } => bytes,
+        });
+        bytes.max().unwrap_or(0)
     }
 
     /// Returns how much a job is, without its schedule.
