@@ -10,7 +10,7 @@ use crate::simulation::Replica;
 use crate::work::{Size, Work};
 use anechoic_analyze::threads::in_order_at_most;
 use anechoic_predict::phases::{SourceFacts, SourceName};
-use anechoic_recording::Problem;
+use anechoic_recording::{Problem, ProblemKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -33,6 +33,8 @@ pub(crate) struct Runs<'a> {
     done: AtomicU64,
     /// Events of all simulations.
     all: u64,
+    /// What a simulation takes of memory, in bytes.
+    memory: u64,
     ended: AtomicBool,
     /// Whether a replica cannot be simulated.
     failed: AtomicBool,
@@ -51,13 +53,19 @@ pub(crate) struct ReplicaRuns {
 
 impl<'a> Runs<'a> {
     /// Prepares the simulations.
+    ///
+    /// # Errors
+    /// They need more memory than there is.
     pub(crate) fn new(
         ask: &'a Ask,
         work: &'a Work,
         given: Option<&Given>,
         progress: &'a (dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Self {
+    ) -> Result<Self, Problem> {
         let size = work.size();
+        let operations = work.schedule().map_or(0, |schedule| schedule.len() as u64);
+        let memory = operations + PER_RANK * u64::from(size.ranks);
+        check_memory(memory)?;
         let sources = given.map_or(vec![], |given| given.sources(ask));
         let suits = |given: &Given| given.suits_loggopsim(ask, &size);
         let both = ask.model == Model::Anechoic && given.is_some_and(suits);
@@ -70,7 +78,7 @@ impl<'a> Runs<'a> {
         let done = AtomicU64::new(0);
         let (ended, failed) = (AtomicBool::new(false), AtomicBool::new(false));
         let all = count.saturating_mul(size.events());
-        Self { ask, work, size, sources, both, progress, done, all, ended, failed }
+        Ok(Self { ask, work, size, sources, both, progress, done, all, memory, ended, failed })
     }
 
     /// Simulates once.
@@ -110,9 +118,7 @@ impl<'a> Runs<'a> {
         for (name, _) in &self.sources {
             without.push(Arc::new(given.without(name)?));
         }
-        let operations = self.work.schedule().map_or(0, |schedule| schedule.len() as u64);
-        let one = operations + PER_RANK * u64::from(self.size.ranks);
-        let most = (MEMORY / one.max(1)).max(1) as usize;
+        let most = (MEMORY / self.memory.max(1)).max(1) as usize;
         let replica = |number: usize| {
             let seed = self.ask.seed.wrapping_add(number as u64);
             if self.was_ended() || self.failed.load(Ordering::Relaxed) {
@@ -190,6 +196,16 @@ impl<'a> Runs<'a> {
             path => path.map(Some),
         }
     }
+}
+
+/// Refuses what is larger than the memory of this machine, before it begins.
+fn check_memory(bytes: u64) -> Result<(), Problem> {
+    let fits = |bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
+    if usize::try_from(bytes).is_ok_and(fits) {
+        return Ok(());
+    }
+    let why = format!("the simulation needs about {} GiB of memory", (bytes >> 30).max(1));
+    Err(ProblemKind::Usage.problem(why, "simulate fewer ranks or iterations"))
 }
 
 /// Returns whether the critical path is looked for.

@@ -192,7 +192,8 @@ pub fn run(
     if let Some((schedule, file)) = work.schedule().zip(ask.goal_out.as_ref()) {
         write(schedule, file)?;
     }
-    let runs = Runs::new(ask, &work, given.as_ref(), progress);
+    let runs = Runs::new(ask, &work, given.as_ref(), progress)?;
+    notes.extend(work.inaccuracy(&ask.parameters));
     let quiet = runs.simulate(ask.model, &mut Noise::Quiet)?;
     notes.extend(given.as_ref().and_then(|given| given.saturation(ask, &size, quiet.end_ps())));
     let mut found = Simulation {

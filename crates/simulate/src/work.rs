@@ -4,7 +4,7 @@ use crate::ask::{Ask, Source};
 use crate::engine::{Model, Outcome, Progress, simulate};
 use crate::mpi_trace::{self, TracedFacts};
 use crate::noise::Noise;
-use crate::parameters::Parameters;
+use crate::parameters::{PS, Parameters};
 use crate::patterns::{Job, Pattern, find};
 use crate::schedule::Schedule;
 use crate::{goal, rounds};
@@ -93,6 +93,21 @@ impl Work {
             Self::Schedule(schedule) => Some(schedule),
             Self::Rounds(..) => None,
         }
+    }
+
+    /// Returns a note if messages keep CPUs busy for longer than ranks compute: round by round, they then come earlier or
+    /// later than message by message.
+    pub(crate) fn inaccuracy(&self, parameters: &Parameters) -> Option<String> {
+        let Self::Rounds(pattern, job) = self else { return None };
+        let bytes = pattern.longest_message(job).saturating_sub(1);
+        let per_byte_ps = parameters.gap_per_byte_ps.max(parameters.overhead_per_byte_ps);
+        let usual_ps = parameters.latency_ps + parameters.overhead_ps;
+        let is_long = bytes.saturating_mul(per_byte_ps) > usual_ps.max(job.grain_ns * PS);
+        is_long.then(|| {
+            "messages take longer than the computations between them: round by round this is inaccurate, and without \
+             --model rounds it is not"
+                .to_owned()
+        })
     }
 
     /// Simulates it once.

@@ -90,10 +90,12 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
     if let Some(path) = &found.critical_path {
         screen.section(&path::heading(path));
         screen.table(path::times(path, &found.parameters));
+        let guest = noise_of_guest(found);
+        path::sources(path, guest).iter().for_each(|sources| screen.note(sources));
         if !path.longest.is_empty() {
             screen.gap();
-            screen.table(path::detours(path, noise_of_guest(found), view.all));
-            screen.note(path::NO_COST);
+            screen.table(path::detours(path, guest, view.all));
+            path::note(path, view.all).iter().for_each(|note| screen.note(note));
         }
     }
     screen.gap();

@@ -3,7 +3,7 @@
 use crate::names::title_of;
 use crate::style::clip;
 use crate::table::Table;
-use crate::units::{count, counted, fine, long, share};
+use crate::units::{count, counted, fine, long, more, share};
 use anechoic_simulate::{CriticalPath, Parameters, PathDetour, Simulation};
 
 /// Detours that are shown if not all are asked for.
@@ -81,8 +81,11 @@ pub(super) fn times(path: &CriticalPath, parameters: &Parameters) -> Table {
 pub(super) fn detours(path: &CriticalPath, guest: bool, all: bool) -> Table {
     let shown = if all { path.longest.len() } else { BRIEFLY.min(path.longest.len()) };
     Table::with_rows(&path.longest[..shown])
-        .name("detour on the path", move |detour| clip(&title(detour, guest), NAME))
-        .number("took", |detour| fine(detour.lost_ns))
+        .name("detour on the path", move |detour| title(detour, guest, NAME))
+        .number("took", |detour| match detour.times {
+            1 => fine(detour.lost_ns),
+            times => format!("{} × {}", count(times), fine(detour.lost_ns / times as f64)),
+        })
         .name("recorded", |detour| {
             format!("{} CPU {} {}", clip(&detour.host, 10), detour.cpu, long(detour.recorded_ns))
         })
@@ -92,12 +95,35 @@ pub(super) fn detours(path: &CriticalPath, guest: bool, all: bool) -> Table {
         .captioned("The longest detours of the critical path")
 }
 
-/// Returns what most of a detour was.
-fn title(detour: &PathDetour, guest: bool) -> String {
-    match detour.sources.first() {
-        Some(source) => title_of(&source.source, &source.name, guest),
-        None => format!("of {}", fine(detour.length_ns as f64)),
+/// Explains the costs of these detours, if any needs it.
+pub(super) fn note(path: &CriticalPath, all: bool) -> Option<&'static str> {
+    let shown = if all { path.longest.len() } else { BRIEFLY.min(path.longest.len()) };
+    let is_none = |detour: &PathDetour| (0.0..1.0).contains(&detour.cost_ns);
+    path.longest[..shown].iter().any(is_none).then_some(NO_COST)
+}
+
+/// Returns what most of a detour was, and how much else it was.
+fn title(detour: &PathDetour, guest: bool, columns: usize) -> String {
+    let Some(source) = detour.sources.first() else {
+        return format!("of {}", fine(detour.length_ns as f64));
+    };
+    let title = title_of(&source.source, &source.name, guest);
+    match detour.sources.len() {
+        1 => clip(&title, columns),
+        number => format!("{}, {} more", clip(&title, columns.saturating_sub(8)), number - 1),
     }
+}
+
+/// Names the sources with most time on the path.
+pub(super) fn sources(path: &CriticalPath, guest: bool) -> Option<String> {
+    let named = path.sources.iter().take(3).map(|source| {
+        let title = title_of(&source.source, &source.name, guest);
+        format!("{} {}", clip(&title, NAME), fine(source.taken_ns as f64))
+    });
+    let named: Vec<String> = named.collect();
+    let left = more(path.sources.len(), 3, "source", "sources");
+    let all: Vec<String> = named.into_iter().chain(left).collect();
+    (!all.is_empty()).then(|| format!("noise on it: {}", all.join(", ")))
 }
 
 /// Writes how much later the job was.
@@ -109,18 +135,23 @@ fn later(cost_ns: f64) -> String {
 /// Says whom the costliest detour of the path made late.
 pub(super) fn sentence(found: &Simulation, guest: bool) -> Option<String> {
     let path = found.critical_path.as_ref()?;
-    let detour = path.longest.iter().max_by(|a, b| a.cost_ns.total_cmp(&b.cost_ns))?;
-    let (others, job) = (detour.late_ranks.saturating_sub(1), fine(detour.cost_ns));
+    let detour = path.longest.first()?;
+    let (others, job) = (detour.late_ranks - u64::from(detour.hit_is_late), fine(detour.cost_ns));
     (detour.cost_ns > 0.0).then(|| {
         let (host, seconds) = (&detour.host, long(detour.recorded_ns));
+        let what = match detour.sources.is_empty() {
+            true => "a detour".to_owned(),
+            false => title(detour, guest, NAME),
+        };
+        let times = match detour.times {
+            1 => String::new(),
+            times => format!(" in {} times", count(times)),
+        };
         format!(
-            "In the simulation with seed {}, {} ({host}, CPU {}, {seconds} into the recording) hit rank {}, delayed {} through \
-             it, and made the job {job} longer.",
+            "In the simulation with seed {}, {} of noise{times} ({what}; {host}, CPU {}, {seconds} into the recording) hit rank \
+             {}, delayed {} through it, and made the job {job} longer.",
             path.seed,
-            match detour.sources.is_empty() {
-                true => format!("a detour of {}", fine(detour.lost_ns)),
-                false => format!("{} of {}", fine(detour.lost_ns), title(detour, guest)),
-            },
+            fine(detour.lost_ns),
             detour.cpu,
             count(u64::from(detour.rank)),
             counted(others, "other rank", "other ranks"),
