@@ -3,6 +3,7 @@
 mod bad_input;
 mod closed_forms;
 mod formats;
+mod measured;
 mod reference;
 mod waves;
 
@@ -36,7 +37,8 @@ fn schedule(pattern: &str, ranks: u32, iterations: u32, grain_ns: u64, bytes: u6
 }
 
 fn simulated(schedule: &Schedule, parameters: &Parameters, noise: &mut Noise) -> Outcome {
-    simulate(schedule, parameters, Model::Anechoic, noise, &mut |_, _| true).expect("all is executed")
+    simulate(schedule, parameters, Model::Anechoic, noise, &mut |_, _| true)
+        .expect("all is executed")
 }
 
 /// Returns a recording of 2,000 detours between 0.5 and 20.5 µs, one about every 97 µs.
