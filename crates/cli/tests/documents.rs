@@ -203,7 +203,7 @@ fn commands_parse() {
             };
             for call in commands.iter().flat_map(|command| calls(command)) {
                 seen += 1;
-                if call.get(1).is_some_and(|word| word == "ranks") {
+                if call.get(1).is_some_and(|word| word == "ranks" || word == "network") {
                     continue; // the command under MPI alone has it
                 }
                 let parsed = anechoic_cli::command_line().try_get_matches_from(&call);

@@ -38,6 +38,19 @@ impl MpiEnsemble {
         self.lost.load(Ordering::Acquire)
     }
 
+    /// Returns whether this rank was asked to stop.
+    pub(crate) fn must_stop(&self) -> bool {
+        self.launcher.must_stop()
+    }
+
+    /// Checks whether the other ranks may still come; see [`Launcher::still_there`].
+    ///
+    /// # Errors
+    /// [`EnsembleError::Lost`].
+    pub(crate) fn still_there(&self, since: &mut Option<Instant>) -> Result<(), EnsembleError> {
+        self.launcher.still_there(since)
+    }
+
     /// Starts a collective and sleeps until it completes. `buffers` is the memory that it reads and writes.
     fn complete<B>(
         &self,

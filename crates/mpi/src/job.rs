@@ -53,6 +53,11 @@ impl Job {
         self.ensemble.rank()
     }
 
+    /// Returns how this rank communicates with the others.
+    pub(crate) fn ensemble(&self) -> &MpiEnsemble {
+        &self.ensemble
+    }
+
     /// Returns the ranks and where they run.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ mod job;
 mod launcher;
 mod library;
 mod meetings;
+mod network;
 mod ranks;
 
 use anechoic_cli::{MethodOfRanks, OfRows, RunArgs};
@@ -30,6 +31,7 @@ struct Cli {
 
 const EXAMPLES: &str = "Examples:
   mpirun -n 4 anechoic-mpi ranks             where the ranks are, and what it takes them to meet
+  mpirun -n 2 anechoic-mpi network -o FILE   parameters of the network for anechoic simulate --params
   mpirun anechoic-mpi run -d 60s -o DIR      every CPU that the launcher gave, on all hosts
   srun --mpi=pmix -n 256 anechoic-mpi run    the same under Slurm; MPICH: --mpi=pmi2
   mpirun -n 2 anechoic-mpi measure bsp       ranks compute and meet: what noise costs them";
@@ -37,6 +39,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(Debug, Subcommand)]
 enum Command {
     Ranks(ranks::RanksArgs),
+    Network(network::NetworkArgs),
     Run(Box<RunArgs>),
     /// Measure work that the ranks do together
     Measure(OfRows<MethodOfRanks>),
@@ -95,6 +98,7 @@ fn run(cli: &Cli, job: &Job) -> Result<ExitCode, Problem> {
     let team = job.team()?;
     match &cli.command {
         Command::Ranks(_) => ranks::run(&team),
+        Command::Network(args) => network::run(args, &team, job.ensemble()),
         Command::Run(args) => anechoic_cli::run_in(args, &team),
         Command::Measure(OfRows(args)) => anechoic_cli::measure_in(args, &team),
     }

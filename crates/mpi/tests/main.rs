@@ -3,4 +3,5 @@
 mod hosts;
 mod jobs;
 mod launched;
+mod network;
 mod ranks;

@@ -3,6 +3,7 @@
 mod bad_input;
 mod closed_forms;
 mod formats;
+mod measured;
 mod reference;
 mod traces;
 mod waves;

@@ -37,7 +37,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "anechoic-mpi",
-        &["anechoic-cli", "anechoic-measure", "anechoic-recording", "anechoic-system"],
+        &[
+            "anechoic-cli",
+            "anechoic-measure",
+            "anechoic-recording",
+            "anechoic-simulate",
+            "anechoic-system",
+        ],
     ),
     ("anechoic-lab", &["anechoic-recording"]),
     ("xtask", &[]),
