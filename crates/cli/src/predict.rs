@@ -163,10 +163,8 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
     let busy = Busy::with(doing, false);
     // A simulation that is ended keeps what is complete.
     let stop = args.model.is_command.then(stop::flag).transpose()?;
-    let show = |done, total| {
-        busy.show(done, total);
-        !stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
-    };
+    let stopped = || stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+    let show = |done, total| busy.shown(done, total) && !stopped();
     let (answers, progress) = (Some(&answers), Some(Progress(&show)));
     let (left_out, files) = (&left_out[..], &files[..]);
     let input = Input { files, answers, progress, left_out, ..Input::from_recordings(&recordings) };

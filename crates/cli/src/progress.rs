@@ -37,6 +37,12 @@ impl Busy {
         }))
     }
 
+    /// Does as [`Busy::show`], and returns true.
+    pub fn shown(&self, done: u64, total: u64) -> bool {
+        self.show(done, total);
+        true
+    }
+
     /// Shows that `done` of `total` steps are done.
     pub fn show(&self, done: u64, total: u64) {
         if let Some(bar) = &self.0 {

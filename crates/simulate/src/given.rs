@@ -1,14 +1,13 @@
 //! The noise that was given, before phases are drawn.
 
 use crate::ask::Ask;
-use crate::critical::Sources;
 use crate::engine::Model;
 use crate::noise::Noise;
 use crate::noise::law::{Law, Streams};
 use crate::noise::phase::Phase;
 use crate::noise::trace::Trace;
 use crate::parameters::PS;
-use crate::work::Size;
+use crate::size::Size;
 use anechoic_predict::phases::{
     Host, HostFacts, Noise as Recorded, SourceFacts, SourceName, Timeline, culprits,
 };
@@ -34,6 +33,9 @@ pub struct NoiseFacts {
     /// Seed of the first replica. The others have the numbers that follow it.
     pub seed: u64,
 }
+
+/// What took the time of recorded detours, by recording and start.
+pub(crate) type Sources = BTreeMap<(u32, u64), Vec<(SourceName, u64)>>;
 
 /// The noise of a simulation, before phases are drawn.
 #[derive(Debug)]
@@ -206,10 +208,9 @@ impl Given {
         let timelines = recorded.hosts.iter().flat_map(Host::cpus).map(|(_, timeline)| timeline);
         for (timeline, trace) in timelines.zip(0..) {
             if let Some(starts) = starts.get(&trace) {
-                let sources = timeline.sources_at(starts)?;
-                found.extend(
-                    sources.into_iter().map(|(start_ns, taken)| ((trace, start_ns), taken)),
-                );
+                timeline.sources_at(starts, |start_ns, taken| {
+                    found.insert((trace, start_ns), taken);
+                })?;
             }
         }
         Ok(found)

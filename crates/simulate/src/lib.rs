@@ -27,12 +27,14 @@ pub mod mpi_trace;
 mod noise;
 mod parameters;
 pub mod patterns;
+mod replica;
 mod rounds;
 #[cfg(test)]
 mod rounds_tests;
 mod runs;
 mod schedule;
 mod simulation;
+mod size;
 mod work;
 
 pub use ask::{Ask, OPTIONS};
@@ -46,5 +48,6 @@ pub use noise::law::{Law, Streams};
 pub use noise::phase::Phase;
 pub use noise::trace::Trace;
 pub use parameters::{Network, Parameters};
+pub use replica::Replica;
 pub use schedule::{ANY_RANK, ANY_TAG, Action, Builder, Schedule};
-pub use simulation::{Fate, JobFacts, Replica, Simulation, Slowdown, SourceEffect, run};
+pub use simulation::{Fate, JobFacts, Simulation, Slowdown, SourceEffect, run};

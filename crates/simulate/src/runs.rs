@@ -6,8 +6,9 @@ use crate::engine::{Model, Outcome};
 use crate::given::Given;
 use crate::noise::Noise;
 use crate::noise::trace::Trace;
-use crate::simulation::Replica;
-use crate::work::{Size, Work};
+use crate::replica::Replica;
+use crate::size::Size;
+use crate::work::Work;
 use anechoic_analyze::threads::in_order_at_most;
 use anechoic_predict::phases::{SourceFacts, SourceName};
 use anechoic_recording::{Problem, ProblemKind};
@@ -119,16 +120,8 @@ impl<'a> Runs<'a> {
             without.push(Arc::new(given.without(name)?));
         }
         let most = (MEMORY / self.memory.max(1)).max(1) as usize;
-        let replica = |number: usize| {
-            let seed = self.ask.seed.wrapping_add(number as u64);
-            if self.was_ended() || self.failed.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            let replica = self.replica(given, quiet, &without, seed).map(Some);
-            self.failed.fetch_or(replica.is_err(), Ordering::Relaxed);
-            replica
-        };
         let (mut complete, mut problem) = (vec![], None);
+        let replica = |number| self.replica_unless_ended(given, quiet, &without, number);
         for replica in in_order_at_most(most, count as usize, replica) {
             match replica {
                 Ok(replica) => complete.extend(replica),
@@ -139,6 +132,23 @@ impl<'a> Runs<'a> {
             Some(problem) if complete.is_empty() || !self.was_ended() => Err(problem),
             _ => Ok((complete, count)),
         }
+    }
+
+    /// Simulates a replica by its number, unless the user ended that or another one failed.
+    fn replica_unless_ended(
+        &self,
+        given: &Given,
+        quiet: &Outcome,
+        without: &[Arc<Vec<Trace>>],
+        number: usize,
+    ) -> Result<Option<ReplicaRuns>, Problem> {
+        if self.was_ended() || self.failed.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let seed = self.ask.seed.wrapping_add(number as u64);
+        let replica = self.replica(given, quiet, without, seed).map(Some);
+        self.failed.fetch_or(replica.is_err(), Ordering::Relaxed);
+        replica
     }
 
     fn replica(

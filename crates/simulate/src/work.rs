@@ -7,6 +7,7 @@ use crate::noise::Noise;
 use crate::parameters::{PS, Parameters};
 use crate::patterns::{Job, Pattern, find};
 use crate::schedule::Schedule;
+use crate::size::Size;
 use crate::{goal, rounds};
 use anechoic_recording::{Problem, ProblemKind};
 
@@ -17,33 +18,6 @@ pub(crate) enum Work {
     Schedule(Schedule),
     /// A pattern round by round, without a schedule.
     Rounds(&'static Pattern, Job),
-}
-
-/// How much a job has to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Size {
-    pub(crate) ranks: u32,
-    /// CPUs of a rank.
-    pub(crate) cpus: usize,
-    /// Sends, receives and computations.
-    pub(crate) operations: u64,
-    pub(crate) messages: u64,
-    /// Bytes of all messages.
-    pub(crate) bytes: u64,
-    /// The longest computation, in ns.
-    pub(crate) longest_ns: u64,
-}
-
-impl Size {
-    /// Returns the number of operations, and of arrivals of messages.
-    pub(crate) fn events(&self) -> u64 {
-        self.operations.saturating_add(self.messages)
-    }
-
-    /// Returns the number of CPUs of all ranks.
-    pub(crate) fn all_cpus(&self) -> usize {
-        self.ranks as usize * self.cpus
-    }
 }
 
 impl Work {

@@ -41,7 +41,7 @@ const CEILINGS: &[Ceiling] = &[
     Ceiling { name: "kernels", long_closures: 3, closures: 11 },
     Ceiling { name: "lab", long_closures: 0, closures: 11 },
     Ceiling { name: "measure", long_closures: 33, closures: 11 },
-    Ceiling { name: "mpi", long_closures: 2, closures: 14 },
+    Ceiling { name: "mpi", long_closures: 2, closures: 11 },
     Ceiling { name: "predict", long_closures: 17, closures: 17 },
     Ceiling { name: "recording", long_closures: 20, closures: 11 },
     Ceiling { name: "report", long_closures: 14, closures: 16 },

@@ -55,11 +55,10 @@ impl Found {
         hosts: [String; 2],
     ) -> Result<Self, Problem> {
         let (fitted, eager) = (series.fitted, series.search.eager_bytes());
-        let of_size = |place: usize| {
-            let blocks: Vec<SizeTimes> = series.blocks.iter().map(|block| block[place]).collect();
-            SizeTimes::median(&blocks)
-        };
-        let medians: Vec<SizeTimes> = (0..series.sizes.len()).filter_map(of_size).collect();
+        let of_size = |place| series.blocks.iter().map(|block| block[place]).collect::<Vec<_>>();
+        let medians: Vec<SizeTimes> = (0..series.sizes.len())
+            .filter_map(|place| SizeTimes::median(&of_size(place)))
+            .collect();
         let measured = estimate(&medians[..fitted], MESSAGES, eager)?;
         let mut spread: [Vec<u64>; 5] = Default::default();
         for block in &series.blocks {

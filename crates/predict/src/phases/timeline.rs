@@ -96,8 +96,8 @@ impl Timeline {
         Ok(Self::new(self.length_ns, detours))
     }
 
-    /// Returns how long each source took of the detours that start at these instants, in ns; each start with its sources.
-    /// Nothing is known of detours in memory.
+    /// Calls `take` with each detour that starts at one of these instants, in ns: its start, and how long each source took of
+    /// it. Nothing is known of detours in memory.
     ///
     /// # Errors
     ///
@@ -105,18 +105,18 @@ impl Timeline {
     pub fn sources_at(
         &self,
         starts_ns: &BTreeSet<u64>,
-    ) -> Result<Vec<(u64, Vec<(SourceName, u64)>)>, Problem> {
-        let Some(recorded) = &self.recorded else { return Ok(vec![]) };
+        mut take: impl FnMut(u64, Vec<(SourceName, u64)>),
+    ) -> Result<(), Problem> {
+        let Some(recorded) = &self.recorded else { return Ok(()) };
         let clock = recorded.recording().run().clock.clone();
-        let (mut sums, mut found) = (TakenSums::all(), vec![]);
+        let mut sums = TakenSums::all();
         self.each_with_activities(|span, activities| {
             if starts_ns.contains(&span.start_ns) {
                 let taken = sums.add(activities, span, &clock).to_vec();
                 let named = taken.into_iter().map(|(number, ns)| (sums.name(number), ns));
-                found.push((span.start_ns, named.collect()));
+                take(span.start_ns, named.collect());
             }
-        })?;
-        Ok(found)
+        })
     }
 
     /// Returns the recorded CPU, if there is one.

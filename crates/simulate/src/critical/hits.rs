@@ -3,6 +3,7 @@
 use super::PathSource;
 use super::path::Path;
 use crate::engine::log::BusyTime;
+use crate::given::Sources;
 use crate::noise::Noise;
 use crate::noise::trace::Trace;
 use crate::parameters::{PS, Parameters};
@@ -31,9 +32,6 @@ pub(super) struct Hit {
     /// By how much it lengthened the path in all, in ps.
     pub(super) lost_ps: u64,
 }
-
-/// What took the time of recorded detours, by recording and start.
-pub(crate) type Sources = BTreeMap<(u32, u64), Vec<(SourceName, u64)>>;
 
 /// Returns the recorded detours on a path, those that lengthened it most first; none for noise that was not recorded.
 pub(super) fn find(
@@ -123,10 +121,11 @@ pub(super) fn sum(hits: &[Hit], sources: &Sources) -> Vec<PathSource> {
 
 fn in_order(mut taken: Vec<(SourceName, u64)>) -> Vec<PathSource> {
     taken.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let source = |((source, name), taken_ns): (SourceName, u64)| PathSource {
-        source: source.to_string(),
-        name: name.to_string(),
-        taken_ns,
-    };
-    taken.into_iter().map(source).collect()
+    taken
+        .into_iter()
+        .map(|((source, name), taken_ns)| {
+            let (source, name) = (source.to_string(), name.to_string());
+            PathSource { source, name, taken_ns }
+        })
+        .collect()
 }

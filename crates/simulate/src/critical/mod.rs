@@ -5,16 +5,15 @@ mod path;
 #[cfg(test)]
 mod path_tests;
 
-pub(crate) use hits::Sources;
 pub use path::PathTime;
 
 use crate::ask::Ask;
 use crate::engine::{Model, Outcome, simulate, simulate_with_log};
-use crate::given::Given;
+use crate::given::{Given, Sources};
 use crate::noise::Noise;
 use crate::parameters::Parameters;
 use crate::schedule::Schedule;
-use crate::work::Size;
+use crate::size::Size;
 use anechoic_recording::Problem;
 use hits::Hit;
 use path::Path;

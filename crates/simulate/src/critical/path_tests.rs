@@ -67,7 +67,8 @@ fn the_parts_of_the_path_are_the_time_of_the_job() {
 /// the path, and one ps less takes away at most that.
 #[test]
 fn counts_on_the_path_are_between_the_differences_on_both_sides() {
-    let change: [(fn(&mut Parameters) -> &mut u64, &str); 3] = [
+    type Part = fn(&mut Parameters) -> &mut u64;
+    let change: [(Part, &str); 3] = [
         (|parameters| &mut parameters.latency_ps, "L"),
         (|parameters| &mut parameters.overhead_ps, "o"),
         (|parameters| &mut parameters.gap_per_byte_ps, "G"),
@@ -102,7 +103,8 @@ fn counts_on_the_path_are_between_the_differences_on_both_sides() {
 fn job() -> impl Strategy<Value = Schedule> {
     let step = (0_u32..4, 0_u32..4, 1_u64..9_000, 0_u8..3, 0_u8..2, 0_usize..4, 0_u8..3);
     prop::collection::vec(step, 1..60).prop_map(|steps| {
-        let mut operations: Vec<Vec<(Action, u8, u8, usize, u8)>> = vec![vec![]; 4];
+        type Operation = (Action, u8, u8, usize, u8);
+        let mut operations: Vec<Vec<Operation>> = vec![vec![]; 4];
         for (rank, other, size, cpu, nic, before, how) in steps {
             if rank == other {
                 operations[rank as usize].push((Action::Compute { ns: size }, cpu, 0, before, how));

@@ -1,20 +1,23 @@
 //! The simulation of a schedule: one event after the other, in the order of their times.
 
+mod ahead;
 mod costs;
 pub(crate) mod log;
+mod logged;
 mod matching;
 mod queue;
 mod stuck;
 mod waits;
 
 pub use costs::Model;
+pub(crate) use logged::simulate_with_log;
 
 use crate::noise::Noise;
 use crate::parameters::{LATEST_PS, Parameters};
 use crate::schedule::{Kind, ON_START, Operation, Schedule};
 use anechoic_recording::{Problem, ProblemKind};
-use costs::{Busy, Costs};
-use log::{BusyTime, Cause, Log};
+use costs::Costs;
+use log::{Cause, Log};
 use matching::{Entry, Matching, Waiting};
 use queue::{Event, Queue};
 use waits::Waits;
@@ -65,31 +68,6 @@ pub fn simulate(
     let mut engine = Engine::new(schedule, Costs { parameters: *parameters, model }, noise);
     engine.finish(progress)?;
     Ok(engine.outcome())
-}
-
-/// Simulates a schedule by our rules. Returns also what each operation waited for, and for each rank its CPU that finished
-/// last.
-///
-/// # Errors
-/// As [`simulate`].
-pub(crate) fn simulate_with_log(
-    schedule: &Schedule,
-    parameters: &Parameters,
-    noise: &mut Noise,
-    progress: Progress<'_>,
-) -> Result<(Outcome, Log, Vec<usize>), Problem> {
-    let costs = Costs { parameters: *parameters, model: Model::Anechoic };
-    let mut engine = Engine::new(schedule, costs, noise);
-    let mut log = Log::new(engine.clocks.len(), schedule.len());
-    engine.log = Some(&mut log);
-    engine.finish(progress)?;
-    let latest = |rank: u32| {
-        let cpus = engine.clock(rank)..engine.clock(rank) + schedule.cpus();
-        cpus.max_by_key(|&clock| engine.clocks[clock]).unwrap_or(0)
-    };
-    let latest = (0..schedule.ranks()).map(latest).collect();
-    let outcome = engine.outcome();
-    Ok((outcome, log, latest))
 }
 
 const TOO_LATE: &str = "the simulated time exceeds 53 days";
@@ -190,38 +168,6 @@ impl<'a> Engine<'a> {
             self.step(event);
         }
         self.check(self.clocks.iter().copied().max().unwrap_or(0))
-    }
-
-    /// Reads what the next events need, all at once: the processor waits for memory a few times and not for each.
-    fn touch(&self) {
-        let (schedule, coming) = (self.schedule, self.queue.coming(AHEAD));
-        let mut sum = 0_u64;
-        for event in coming {
-            sum = sum
-                .wrapping_add(self.clocks[self.clock(event.rank)])
-                .wrapping_add(self.lost_ps[event.rank as usize])
-                .wrapping_add(self.noise.touch(self.stream(event.rank, 0)))
-                .wrapping_add(u64::from(self.matching.touch(event.rank)))
-                .wrapping_add(schedule.number(event.rank, 0) as u64);
-        }
-        std::hint::black_box(sum);
-        let mut operations = [0; AHEAD];
-        for (operation, event) in operations.iter_mut().zip(coming) {
-            *operation = match event.shape & ON_ITS_WAY {
-                0 => event.operation,
-                // It is probably the oldest receive that gets the message.
-                _ => self.matching.oldest_receive(event.rank).unwrap_or(0),
-            };
-            sum = sum.wrapping_add(u64::from(
-                self.waits.is_free(schedule.number(event.rank, *operation)),
-            ));
-        }
-        std::hint::black_box(sum);
-        for (&operation, event) in operations.iter().zip(coming) {
-            let first = schedule.first_dependant(event.rank, operation);
-            sum = sum.wrapping_add(first.map_or(0, u64::from));
-        }
-        std::hint::black_box(sum);
     }
 
     /// Refuses a time that is too late for sums of times.
@@ -386,19 +332,6 @@ impl<'a> Engine<'a> {
             }
         }
         self.ended(rank, operation, time, cause);
-    }
-
-    /// Notes the time of a CPU in the log. Returns its end as a cause.
-    #[inline]
-    fn note(&mut self, event: &Event, busy: &Busy, places: (usize, Option<usize>)) -> Cause {
-        let Some(log) = &mut self.log else { return Cause::NONE };
-        let receives = event.shape & ON_ITS_WAY != 0;
-        let &Event { time: start_ps, rank, operation, peer, .. } = event;
-        let owner = if receives { peer } else { rank };
-        let (end_ps, lost_ps, cause) = (busy.end_ps, busy.lost_ps, Cause::NONE);
-        let number = self.schedule.number(owner, operation);
-        let busy = BusyTime { start_ps, end_ps, lost_ps, cause, rank, owner, operation, receives };
-        log.add(busy, number, places, &self.clocks)
     }
 
     /// Frees what waited for the start of an operation.

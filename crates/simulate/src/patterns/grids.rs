@@ -26,23 +26,22 @@ pub(super) fn halo_3d(job: &Job, _: u32, number: u64) -> Option<Round> {
 
 /// Receives from the neighbours on the near sides, computes, and sends to those on the far sides.
 pub(super) fn sweep(job: &Job, iteration: u32, number: u64) -> Option<Round> {
-    let front =
-        |sends| Messages::Front(Front { sides: sides(job.ranks), corner: iteration % 4, sends });
-    match number {
-        0 => Some(Round::Exchange { messages: front(false), bytes: job.bytes }),
-        1 => Some(Round::Compute { ns: job.grain_ns }),
-        2 => Some(Round::Exchange { messages: front(true), bytes: job.bytes }),
-        _ => None,
-    }
+    let (sides, corner) = (sides(job.ranks), iteration % 4);
+    let messages = Messages::Front(Front { sides, corner, sends: number == 2 });
+    received_and_sent(job, number, messages)
 }
 
 /// Receives from the rank before, computes, and sends to the rank after.
 pub(super) fn pipeline(job: &Job, _: u32, number: u64) -> Option<Round> {
-    let line = |sends| Messages::Line(Line { ranks: job.ranks, sends });
+    let messages = Messages::Line(Line { ranks: job.ranks, sends: number == 2 });
+    received_and_sent(job, number, messages)
+}
+
+/// Returns a round of a pattern that receives, computes, and sends.
+fn received_and_sent(job: &Job, number: u64, messages: Messages) -> Option<Round> {
     match number {
-        0 => Some(Round::Exchange { messages: line(false), bytes: job.bytes }),
+        0 | 2 => Some(Round::Exchange { messages, bytes: job.bytes }),
         1 => Some(Round::Compute { ns: job.grain_ns }),
-        2 => Some(Round::Exchange { messages: line(true), bytes: job.bytes }),
         _ => None,
     }
 }
@@ -128,16 +127,20 @@ impl Front {
 }
 
 impl Front {
+    /// Returns the place of a rank in a dimension by its distance from the corner.
+    fn turned(self, dimension: usize, distance: u32) -> u32 {
+        match (self.corner >> dimension) & 1 {
+            0 => distance,
+            _ => self.sides[dimension] - 1 - distance,
+        }
+    }
+
     /// Calls `take` with each rank, those that the front comes to first before the others.
     pub(crate) fn in_order(self, mut take: impl FnMut(usize)) {
         let [width, height] = self.sides;
-        let turned = |dimension: usize, at: u32| match (self.corner >> dimension) & 1 {
-            0 => at,
-            _ => self.sides[dimension] - 1 - at,
-        };
         for row in 0..height {
             for column in 0..width {
-                take((turned(1, row) * width + turned(0, column)) as usize);
+                take((self.turned(1, row) * width + self.turned(0, column)) as usize);
             }
         }
     }

@@ -6,7 +6,7 @@ mod grids;
 pub(crate) mod program;
 
 use crate::schedule::{Builder, LONGEST_BYTES, Schedule};
-use crate::work::Size;
+use crate::size::Size;
 use anechoic_recording::{Problem, ProblemKind};
 use exchange::{Chain, Exchange, Fold, Line, Shift, Swap, Tree};
 use grids::{Front, Grid};

@@ -61,18 +61,22 @@ pub(super) fn heading(path: &CriticalPath) -> String {
     )
 }
 
+/// Writes a part of the time of a path, and its share.
+fn part_of_all(ps: u64, all_ps: u64) -> String {
+    match ps {
+        0 => "–".to_owned(),
+        ps => format!("{} {:>7}", fine(ps as f64 / 1e3), share(ps as f64 / all_ps.max(1) as f64)),
+    }
+}
+
 /// Shows what the time of the path consists of.
 pub(super) fn times(path: &CriticalPath, parameters: &Parameters) -> Table {
-    let of_all = |ps: u64, all: u64| match ps {
-        0 => "–".to_owned(),
-        ps => format!("{} {:>7}", fine(ps as f64 / 1e3), share(ps as f64 / all.max(1) as f64)),
-    };
     let (quiet_ps, noisy_ps) = (path.quiet.sum_ps(parameters), path.noisy.sum_ps(parameters));
     let parts = parts(path, parameters);
     Table::with_rows(&parts)
         .name("part", |part| part.name.to_owned())
-        .number("without noise", move |part| of_all(part.quiet_ps, quiet_ps))
-        .number("with noise", move |part| of_all(part.noisy_ps, noisy_ps))
+        .number("without noise", move |part| part_of_all(part.quiet_ps, quiet_ps))
+        .number("with noise", move |part| part_of_all(part.noisy_ps, noisy_ps))
         .number("how often", |part| part.times.map_or_else(String::new, count))
         .captioned("What the time of the critical path consists of")
 }
@@ -116,13 +120,12 @@ fn title(detour: &PathDetour, guest: bool, columns: usize) -> String {
 
 /// Names the sources with most time on the path.
 pub(super) fn sources(path: &CriticalPath, guest: bool) -> Option<String> {
-    let named = path.sources.iter().take(3).map(|source| {
+    let mut all = vec![];
+    for source in path.sources.iter().take(3) {
         let title = title_of(&source.source, &source.name, guest);
-        format!("{} {}", clip(&title, NAME), fine(source.taken_ns as f64))
-    });
-    let named: Vec<String> = named.collect();
-    let left = more(path.sources.len(), 3, "source", "sources");
-    let all: Vec<String> = named.into_iter().chain(left).collect();
+        all.push(format!("{} {}", clip(&title, NAME), fine(source.taken_ns as f64)));
+    }
+    all.extend(more(path.sources.len(), 3, "source", "sources"));
     (!all.is_empty()).then(|| format!("noise on it: {}", all.join(", ")))
 }
 
