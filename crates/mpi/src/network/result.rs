@@ -196,7 +196,7 @@ fn method() -> String {
 fn ns(ps: u64) -> String {
     match ps {
         0 => "0".to_owned(),
-        ..10_000 => format!("{:.3}", ps as f64 / 1e3),
+        1..10_000 => format!("{:.3}", ps as f64 / 1e3),
         _ => format!("{:.0}", ps as f64 / 1e3),
     }
 }
