@@ -52,7 +52,7 @@ pub struct Measured {
 }
 
 /// Returns the delay before each message at which the overhead is measured: the round trip, as in the paper, or twice the
-/// gap where that is longer. The published sets `daint` and `deep-est` have gaps that exceed the round trip.
+/// gap where that is longer. The published sets `daint`, `deep-est` and `oracle` have gaps that exceed the round trip.
 #[must_use]
 pub fn delay_ns(one_ns: f64, train_ns: f64, messages: u32) -> f64 {
     one_ns.max(2.0 * (train_ns - one_ns) / between(messages))
