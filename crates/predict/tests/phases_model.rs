@@ -301,6 +301,21 @@ fn a_window_without_a_source() {
     assert_eq!(in_memory.without(&names[0]).expect("in memory").lost_ns(), in_memory.lost_ns());
 }
 
+/// Detours become longer one by one; what they run into comes later, and the end of the window cuts off.
+#[test]
+fn a_window_with_longer_detours() {
+    let window = Timeline::new(100, spans([(10, 20), (35, 40), (60, 62), (90, 96)]));
+    let longer = window.with_longer(None, 3.0).expect("in memory");
+    let mut found = vec![];
+    longer.each(|span| found.push(span)).expect("in memory");
+    // 10..40, then 40..55, which touches it; 60..66; 90..108.
+    assert_eq!(found, spans([(10, 55), (60, 66), (90, 100)]));
+    assert_eq!(longer.lost_ns(), 30 + 15 + 6 + 10);
+    assert_eq!(window.with_longer(None, 1.0).expect("in memory").lost_ns(), window.lost_ns());
+    assert_eq!(window.with_longer(None, 0.0).expect("in memory").count(), 0);
+    assert_eq!(window.with_longer(None, 50.0).expect("in memory").free_ns(), 10);
+}
+
 /// A daemon of 5 ms twice in 20 s is 0.1 % of the noise, and what a large job waits for.
 #[test]
 fn a_rare_daemon_is_the_culprit_at_scale() {

@@ -37,6 +37,14 @@ fn simulated_jobs() {
     golden("simulated_quiet", &[("pattern", "halo2d"), ("ranks", "64")], &[]);
     let law = [("pattern", "barrier"), ("ranks", "64"), ("law", "exponential"), ("replicas", "12")];
     golden("simulated_law", &law, &[]);
+    let tolerated = [
+        ("pattern", "allreduce-rd"),
+        ("ranks", "32"),
+        ("grain", "100us"),
+        ("law", "exponential"),
+        ("tolerate", "1%"),
+    ];
+    golden("simulated_tolerance", &tolerated, &[]);
     let once = [
         ("pattern", "chain"),
         ("ranks", "32"),

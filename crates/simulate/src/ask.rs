@@ -1,7 +1,7 @@
 //! The options of a simulation, and the request that they make.
 
 use crate::engine::Model;
-use crate::noise::law::Law;
+use crate::noise::law::{LONGEST_DELAY_NS, Law};
 use crate::noise::phase::Phase;
 use crate::parameters::{Network, Parameters, network, network_names};
 use crate::patterns::{self, Job};
@@ -13,8 +13,6 @@ use std::time::Duration;
 
 /// A number of ranks, bytes or iterations.
 const WHOLE: Value = Value::Numbers(whole);
-/// The longest mean length of a drawn detour: the longest ones are then far below what is cut off.
-const LONGEST_DELAY_NS: u64 = 1_000_000_000;
 /// A time that may be 0.
 const TIME: Value = Value::Numbers(time);
 
@@ -141,6 +139,12 @@ pub static OPTIONS: &[OptionRow] = &[
     )
     .default("4"),
     OptionRow::new(
+        "tolerate",
+        Value::Percent,
+        "PERCENT",
+        "Find how much noise, each source and each parameter may grow until the job is this much slower: 1%",
+    ),
+    OptionRow::new(
         "length",
         Value::Duration,
         "TIME",
@@ -251,6 +255,8 @@ pub struct Ask {
     pub(crate) seed: u64,
     /// Number of sources whose cost is simulated.
     pub(crate) sources: u64,
+    /// By what share the job may become slower.
+    pub(crate) tolerate: Option<f64>,
     pub(crate) length_ns: Option<u64>,
     pub(crate) goal_out: Option<PathBuf>,
 }
@@ -301,6 +307,7 @@ impl Ask {
             replicas: answers.one("replicas")?,
             seed: answers.one("seed")?,
             sources: answers.one("sources")?,
+            tolerate: answers.given::<u32>("tolerate").map(|ppm| f64::from(ppm) / 1e6),
             length_ns: answers.given::<Duration>("length").map(ns),
             goal_out,
         })

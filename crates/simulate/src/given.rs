@@ -46,6 +46,15 @@ pub(crate) enum Given {
     Recorded { recorded: Box<Recorded>, traces: Arc<Vec<Trace>>, cpus: Vec<usize> },
 }
 
+/// Noise with longer detours.
+#[derive(Debug)]
+pub(crate) enum Longer {
+    /// Of a law.
+    Law(Law),
+    /// Of all recorded CPUs.
+    Traces(Arc<Vec<Trace>>),
+}
+
 impl Given {
     /// Reads the noise that was asked for, with notes on it.
     ///
@@ -185,6 +194,39 @@ impl Given {
             Self::Recorded { recorded, .. } => {
                 traces(recorded, |timeline| Trace::from_timeline(&timeline.without(source)?))
             }
+        }
+    }
+
+    /// Returns the noise in which a source, or all noise if none is given, takes `times` times as long; none if a CPU would
+    /// never be free.
+    ///
+    /// # Errors
+    /// A recording can no longer be read.
+    pub(crate) fn with_longer(
+        &self,
+        source: Option<&SourceName>,
+        times: f64,
+    ) -> Result<Option<Longer>, Problem> {
+        let recorded = match self {
+            Self::Law(law) => return Ok(law.with_longer(times).map(Longer::Law)),
+            Self::Recorded { recorded, .. } => recorded,
+        };
+        let mut traces = vec![];
+        for (_, timeline) in recorded.hosts.iter().flat_map(Host::cpus) {
+            let longer = timeline.with_longer(source, times)?;
+            if longer.free_ns() == 0 {
+                return Ok(None);
+            }
+            traces.push(Trace::from_timeline(&longer)?);
+        }
+        Ok(Some(Longer::Traces(Arc::new(traces))))
+    }
+
+    /// Draws the noise of a replica with longer detours, which begin where the others do.
+    pub(crate) fn draw_longer(&self, ask: &Ask, size: &Size, seed: u64, longer: &Longer) -> Noise {
+        match longer {
+            Longer::Law(law) => Self::Law(*law).draw(ask, size, seed),
+            Longer::Traces(traces) => self.draw(ask, size, seed).with_traces(traces),
         }
     }
 

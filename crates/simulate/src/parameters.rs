@@ -124,6 +124,8 @@ pub(crate) fn network(name: &str) -> Option<&'static Network> {
 /// The longest time that a message may take, one hour, and that a byte may: 1 µs. No sum of times overflows.
 const MOST_PS: u64 = 3_600_000_000_000_000;
 const MOST_PER_BYTE_PS: u64 = 1_000_000;
+/// The names of the times.
+pub(crate) const TIMES: [&str; 5] = ["L", "o", "g", "G", "O"];
 /// How a parameter is written.
 const A_LINE: &str = "write lines like `L 1.9us`, `G 0.079ns` or `S 4096`";
 
@@ -147,26 +149,31 @@ impl Parameters {
         Ok(read)
     }
 
+    /// Returns the time with this name; none if there is none.
+    pub(crate) fn time_mut(&mut self, name: &str) -> Option<&mut u64> {
+        Some(match name {
+            "L" => &mut self.latency_ps,
+            "o" => &mut self.overhead_ps,
+            "g" => &mut self.gap_ps,
+            "G" => &mut self.gap_per_byte_ps,
+            "O" => &mut self.overhead_per_byte_ps,
+            _ => return None,
+        })
+    }
+
     /// Takes the value of one line.
     fn take(&mut self, line: &str) -> Result<(), String> {
         let mut words = line.split([' ', '\t', '=']).filter(|word| !word.is_empty());
         let (Some(name), Some(value), None) = (words.next(), words.next(), words.next()) else {
             return Err(format!("'{line}' is not a name and a value"));
         };
-        let (time, most) = match name {
-            "L" => (&mut self.latency_ps, MOST_PS),
-            "o" => (&mut self.overhead_ps, MOST_PS),
-            "g" => (&mut self.gap_ps, MOST_PS),
-            "G" => (&mut self.gap_per_byte_ps, MOST_PER_BYTE_PS),
-            "O" => (&mut self.overhead_per_byte_ps, MOST_PER_BYTE_PS),
-            "S" => {
-                let bytes =
-                    value.parse().map_err(|_| format!("'{value}' is no number of bytes"))?;
-                self.eager_bytes = bytes;
-                return Ok(());
-            }
-            _ => return Err(format!("there is no parameter '{name}'")),
-        };
+        if name == "S" {
+            let bytes = value.parse().map_err(|_| format!("'{value}' is no number of bytes"))?;
+            self.eager_bytes = bytes;
+            return Ok(());
+        }
+        let most = if ["G", "O"].contains(&name) { MOST_PER_BYTE_PS } else { MOST_PS };
+        let time = self.time_mut(name).ok_or_else(|| format!("there is no parameter '{name}'"))?;
         *time = picoseconds(value)?;
         match *time > most {
             true => Err(format!("'{value}' is too long: at most 1h for a message, 1us for a byte")),

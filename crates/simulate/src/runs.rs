@@ -6,6 +6,7 @@ use crate::engine::{Model, Outcome};
 use crate::given::Given;
 use crate::noise::Noise;
 use crate::noise::trace::Trace;
+use crate::parameters::{Parameters, TIMES};
 use crate::replica::Replica;
 use crate::size::Size;
 use crate::work::Work;
@@ -19,6 +20,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 const MEMORY: u64 = 2 << 30;
 /// What a rank takes of it: its clocks, noise and lists, and events that wait.
 const PER_RANK: u64 = 300;
+
+/// How often a replica is usually repeated to find how far something may grow.
+const TO_FIND_GROWTH: u64 = 8;
 
 /// The simulations of one request.
 pub(crate) struct Runs<'a> {
@@ -76,6 +80,10 @@ impl<'a> Runs<'a> {
         if given.is_some() && has_path(ask, &size) {
             count += critical::SIMULATIONS;
         }
+        if ask.tolerate.is_some() {
+            let growing = 1 + (sources.len() + TIMES.len()) as u64;
+            count += growing * TO_FIND_GROWTH * given.map_or(1, |given| given.replicas(ask));
+        }
         let done = AtomicU64::new(0);
         let (ended, failed) = (AtomicBool::new(false), AtomicBool::new(false));
         let all = count.saturating_mul(size.events());
@@ -84,13 +92,23 @@ impl<'a> Runs<'a> {
 
     /// Simulates once.
     pub(crate) fn simulate(&self, model: Model, noise: &mut Noise) -> Result<Outcome, Problem> {
+        self.simulate_with(&self.ask.parameters, model, noise)
+    }
+
+    /// Simulates once, with other parameters of the network.
+    pub(crate) fn simulate_with(
+        &self,
+        parameters: &Parameters,
+        model: Model,
+        noise: &mut Noise,
+    ) -> Result<Outcome, Problem> {
         let mut before = 0;
         let progress = &mut |done: u64, _| {
             let added = done - before;
             before = done;
             self.report(added)
         };
-        let outcome = self.work.simulate(&self.ask.parameters, model, noise, progress);
+        let outcome = self.work.simulate(parameters, model, noise, progress);
         self.report(self.size.events().saturating_sub(before));
         outcome
     }
@@ -119,10 +137,9 @@ impl<'a> Runs<'a> {
         for (name, _) in &self.sources {
             without.push(Arc::new(given.without(name)?));
         }
-        let most = (MEMORY / self.memory.max(1)).max(1) as usize;
         let (mut complete, mut problem) = (vec![], None);
         let replica = |number| self.replica_unless_ended(given, quiet, &without, number);
-        for replica in in_order_at_most(most, count as usize, replica) {
+        for replica in self.in_threads(count as usize, replica) {
             match replica {
                 Ok(replica) => complete.extend(replica),
                 Err(other) => problem = problem.or(Some(other)),
@@ -132,6 +149,16 @@ impl<'a> Runs<'a> {
             Some(problem) if complete.is_empty() || !self.was_ended() => Err(problem),
             _ => Ok((complete, count)),
         }
+    }
+
+    /// Does work in as many threads as there are CPUs and memory, and returns the results in order.
+    pub(crate) fn in_threads<T: Send>(
+        &self,
+        count: usize,
+        work: impl Fn(usize) -> T + Sync,
+    ) -> Vec<T> {
+        let most = (MEMORY / self.memory.max(1)).max(1) as usize;
+        in_order_at_most(most, count, work)
     }
 
     /// Simulates a replica by its number, unless the user ended that or another one failed.

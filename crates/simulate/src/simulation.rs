@@ -5,6 +5,7 @@ use crate::critical::CriticalPath;
 use crate::engine::{Model, Outcome};
 use crate::given::{Given, NoiseFacts};
 use crate::goal;
+use crate::median::{median_interval, sorted};
 use crate::mpi_trace::TracedFacts;
 use crate::noise::Noise;
 use crate::parameters::Parameters;
@@ -12,6 +13,7 @@ use crate::replica::{Replica, ns, ratio};
 use crate::runs::Runs;
 use crate::schedule::Schedule;
 use crate::size::Size;
+use crate::tolerance::{self, Tolerance};
 use crate::work::Work;
 use anechoic_analyze::stats::{Interval, mean, quantile};
 use anechoic_predict::phases::SourceFacts;
@@ -22,8 +24,6 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Replicas from which on the median has an interval of 95 %: 1 − 2·2^−6.
-const FOR_INTERVAL: u64 = 6;
 /// A delay that differs less from what a rank lost is the same.
 const NEAR: f64 = 0.05;
 
@@ -50,6 +50,8 @@ pub struct Simulation {
     pub sources: Vec<SourceEffect>,
     /// What the last rank waited for; absent without noise, for large jobs, and by the rules of LogGOPSim.
     pub critical_path: Option<CriticalPath>,
+    /// How much may grow until the job is slower by the share that was asked for; absent if none was.
+    pub tolerance: Option<Tolerance>,
     /// Notes for the reader.
     pub notes: Vec<String>,
 }
@@ -189,10 +191,14 @@ pub fn run(
         slowdown: None,
         sources: vec![],
         critical_path: None,
+        tolerance: None,
         notes,
     };
     if let Some(given) = &given {
         add_noise(&runs, given, &quiet, &mut found)?;
+    }
+    if let Some(share) = ask.tolerate {
+        add_tolerance(ask, &runs, given.as_ref(), share, &mut found)?;
     }
     Ok(found)
 }
@@ -234,6 +240,29 @@ fn add_noise(
     if runs.was_ended() && runs.has_path() {
         found.notes.push("ended early: without the critical path".to_owned());
     }
+    Ok(())
+}
+
+/// Adds how much may grow until the job is slower by this share.
+fn add_tolerance(
+    ask: &Ask,
+    runs: &Runs<'_>,
+    given: Option<&Given>,
+    share: f64,
+    found: &mut Simulation,
+) -> Result<(), Problem> {
+    let noise = given.map(|given| (given, &found.replicas[..]));
+    let tolerance = match runs.was_ended() {
+        true => None,
+        false => match tolerance::find(ask, runs, noise, found.quiet_ns, share) {
+            Err(_) if runs.was_ended() => None,
+            tolerance => Some(tolerance?),
+        },
+    };
+    if tolerance.is_none() {
+        found.notes.push("ended early: without how much may grow".to_owned());
+    }
+    found.tolerance = tolerance;
     Ok(())
 }
 
@@ -327,48 +356,9 @@ fn median_seed(replicas: &[Replica]) -> Option<u64> {
     by_slowdown.get(by_slowdown.len().saturating_sub(1) / 2).map(|replica| replica.seed)
 }
 
-fn sorted(mut values: Vec<f64>) -> Vec<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    values
-}
-
-/// Returns the 95 % interval of the median of independent values: the two of them, equally far from both ends, between
-/// which the median lies with that probability, whatever their distribution.
-fn median_interval(sorted: &[f64]) -> Option<Interval> {
-    if (sorted.len() as u64) < FOR_INTERVAL {
-        return None;
-    }
-    // As many values lie below the median as a fair coin shows heads.
-    let count = sorted.len() as f64;
-    let (mut chance, mut below, mut rank) = (-count * 2_f64.ln(), 0.0, 0_usize);
-    loop {
-        below += chance.exp();
-        if below > 0.025 {
-            break;
-        }
-        chance += ((count - rank as f64) / (rank as f64 + 1.0)).ln();
-        rank += 1;
-    }
-    let low = rank.checked_sub(1)?;
-    Some(Interval { low: sorted[low], high: sorted[sorted.len() - 1 - low] })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The tables of the sign test: of 20 values, the 6th and the 15th.
-    #[test]
-    fn the_median_lies_between_the_values_of_the_sign_test() {
-        let cases =
-            [(6, 1), (8, 1), (9, 2), (10, 2), (12, 3), (15, 4), (20, 6), (30, 10), (100, 40)];
-        for (count, rank) in cases {
-            let values: Vec<f64> = (1..=count).map(f64::from).collect();
-            let (low, high) = (f64::from(rank), f64::from(count + 1 - rank));
-            assert_eq!(median_interval(&values), Some(Interval { low, high }), "{count}");
-        }
-        assert_eq!(median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]), None);
-    }
 
     #[test]
     fn what_became_of_noise() {

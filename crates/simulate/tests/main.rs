@@ -5,6 +5,8 @@ mod closed_forms;
 mod formats;
 mod measured;
 mod reference;
+
+mod tolerance;
 mod traces;
 mod waves;
 

@@ -19,6 +19,25 @@ pub struct Timeline {
     recorded: Option<RecordedCpu>,
 }
 
+/// Detours that become longer, one after the other.
+struct Longer {
+    /// How many times as long a part of each becomes.
+    times: f64,
+    /// When the last one ends.
+    free_ns: u64,
+    detours: Vec<Span>,
+}
+
+impl Longer {
+    /// Adds a detour, of which this time becomes longer.
+    fn add(&mut self, span: Span, taken_ns: u64) {
+        let kept_ns = span.length_ns() - taken_ns;
+        let start_ns = span.start_ns.max(self.free_ns);
+        self.free_ns = start_ns + kept_ns + (taken_ns as f64 * self.times).round() as u64;
+        self.detours.push(Span { start_ns, end_ns: self.free_ns });
+    }
+}
+
 impl Timeline {
     /// Returns a window of `length_ns` with these detours in any order. Parts outside the window are cut off, and
     /// detours that overlap or touch are merged and counted in [`Timeline::merged`].
@@ -86,14 +105,32 @@ impl Timeline {
     ///
     /// The recording can no longer be read.
     pub fn without(&self, source: &SourceName) -> Result<Self, Problem> {
-        let Some(recorded) = &self.recorded else { return Ok(self.clone()) };
-        let clock = recorded.recording().run().clock.clone();
-        let (mut sums, mut detours) = (TakenSums::new([source]), vec![]);
-        self.each_with_activities(|span, activities| {
-            let taken = sums.add(activities, span, &clock).first().map_or(0, |taken| taken.1);
-            detours.push(Span { end_ns: span.end_ns - taken, ..span });
-        })?;
-        Ok(Self::new(self.length_ns, detours))
+        self.with_longer(Some(source), 0.0)
+    }
+
+    /// Returns the same window in which a source took `times` times as long of each detour, or in which each detour took
+    /// `times` times as long, if no source is given. A detour that begins while a longer one is still in progress comes after
+    /// it, as long as it was. What would come after the window is cut off. Nothing is known of the sources of detours in
+    /// memory, which stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// The recording can no longer be read.
+    pub fn with_longer(&self, source: Option<&SourceName>, times: f64) -> Result<Self, Problem> {
+        let mut longer = Longer { times, free_ns: 0, detours: vec![] };
+        match (source, &self.recorded) {
+            (None, _) => self.each(|span| longer.add(span, span.length_ns()))?,
+            (Some(_), None) => return Ok(self.clone()),
+            (Some(source), Some(recorded)) => {
+                let clock = recorded.recording().run().clock.clone();
+                let mut sums = TakenSums::new([source]);
+                self.each_with_activities(|span, activities| {
+                    let taken = sums.add(activities, span, &clock);
+                    longer.add(span, taken.first().map_or(0, |taken| taken.1));
+                })?;
+            }
+        }
+        Ok(Self::new(self.length_ns, longer.detours))
     }
 
     /// Calls `take` with each detour that starts at one of these instants, in ns: its start, and how long each source took of

@@ -1,10 +1,14 @@
 //! Detours that a law draws, for each CPU a stream of its own.
 
 use crate::parameters::{LATEST_PS, PS};
+use crate::schedule::LONGEST_NS;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use std::time::Duration;
+
+/// The longest mean length of a drawn detour: the longest ones are then far below what is cut off.
+pub(crate) const LONGEST_DELAY_NS: u64 = 1_000_000_000;
 
 /// A law of noise. Times are in ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,6 +48,19 @@ pub enum Law {
 }
 
 impl Law {
+    /// Returns the law with detours `times` times as long; none if the CPU would never be free, or too long.
+    pub(crate) fn with_longer(mut self, times: f64) -> Option<Self> {
+        let (delay_ns, too_long_ns) = match &mut self {
+            Self::Periodic { every_ns, delay_ns } => (delay_ns, *every_ns),
+            Self::Exponential { delay_ns, .. } | Self::Pareto { delay_ns, .. } => {
+                (delay_ns, LONGEST_DELAY_NS)
+            }
+            Self::Once { delay_ns, .. } => (delay_ns, LONGEST_NS),
+        };
+        *delay_ns = (*delay_ns as f64 * times).round() as u64;
+        (*delay_ns < too_long_ns).then_some(self)
+    }
+
     /// Returns the law in words.
     pub(crate) fn words(self) -> String {
         let time = |ns: u64| format!("{:?}", Duration::from_nanos(ns));

@@ -1,6 +1,7 @@
 //! A job that was simulated, message by message.
 
 mod path;
+mod tolerance;
 mod words;
 
 use super::described::{Grouping, Section};
@@ -42,6 +43,7 @@ of communication, a traced MPI program or a GOAL file; messages cost what the Lo
 const EXAMPLES: &str = "Examples:
   anechoic run -d 60s -o noise && anechoic simulate --pattern allreduce-rd --ranks 1024 noise
   anechoic simulate --pattern halo2d --ranks 1e5 --replicas 2 --sources 0 --network daint noise
+  anechoic simulate --pattern sweep --ranks 256 --tolerate 1% noise                   what may grow until it is 1 % slower
   anechoic simulate --pattern chain --ranks 64 --law once --on-rank 32 --delay 10ms   one delay, and how far it reaches
   anechoic simulate --goal job.goal --model loggopsim noise                           the times of LogGOPSim
   anechoic simulate --trace traces noise                                              an MPI program, traced by liballprof
@@ -78,6 +80,10 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
     screen.in_terminal(|terminal| {
         words::headline(found).iter().for_each(|text| terminal.headline(text));
     });
+    if let Some(tolerance) = found.tolerance.as_ref().filter(|_| found.noise.is_none()) {
+        screen.section(&tolerance::heading(tolerance));
+        screen.table(tolerance::table(tolerance, &found.parameters, false));
+    }
     if found.noise.is_none() {
         screen.gap();
         screen.note("give a recording of `anechoic run`, or --law, to see what noise costs");
@@ -86,6 +92,10 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
     if !found.sources.is_empty() {
         screen.section("without one source (the same simulations)");
         screen.table(sources(found, noise_of_guest(found)));
+    }
+    if let Some(tolerance) = &found.tolerance {
+        screen.section(&tolerance::heading(tolerance));
+        screen.table(tolerance::table(tolerance, &found.parameters, noise_of_guest(found)));
     }
     if let Some(path) = &found.critical_path {
         screen.section(&path::heading(path));

@@ -1,6 +1,6 @@
 //! The sentences on a simulated job.
 
-use super::path;
+use super::{path, tolerance};
 use crate::names::title_of;
 use crate::units::{asked, bounds, bytes, count, counted, fine, share, slowdown};
 use anechoic_simulate::{
@@ -79,7 +79,13 @@ pub(super) fn phase(found: &Simulation, noise: &NoiseFacts) -> String {
 pub(super) fn headline(found: &Simulation) -> Vec<String> {
     let quiet = fine(found.quiet_ns);
     let Some(whole) = &found.slowdown else {
-        return vec![format!("Without noise, the last rank finishes after {quiet}.")];
+        let mut sentences = vec![format!("Without noise, the last rank finishes after {quiet}.")];
+        let tolerance = found.tolerance.as_ref();
+        sentences.extend(
+            tolerance
+                .and_then(|tolerance| tolerance::sentence(tolerance, &found.parameters, false)),
+        );
+        return sentences;
     };
     let simulations = match found.replicas.len() {
         1 => "in one simulation".to_owned(),
@@ -97,6 +103,10 @@ pub(super) fn headline(found: &Simulation) -> Vec<String> {
     sentences.extend(costliest(found, whole));
     let guest = found.noise.as_ref().is_some_and(|noise| noise.guest);
     sentences.extend(path::sentence(found, guest));
+    let tolerance = found.tolerance.as_ref();
+    sentences.extend(
+        tolerance.and_then(|tolerance| tolerance::sentence(tolerance, &found.parameters, guest)),
+    );
     sentences.extend(whole.by_loggopsim.map(|by_loggopsim| {
         let (ours, theirs) = (slowdown(whole.median), slowdown(by_loggopsim));
         match ours == theirs {
