@@ -42,6 +42,8 @@ pub(crate) type Sources = BTreeMap<(u32, u64), Vec<(SourceName, u64)>>;
 pub(crate) enum Given {
     /// A law.
     Law(Law),
+    /// None on CPUs: there is noise of the network only.
+    QuietCpus,
     /// Recordings, with the detours of all their CPUs and the number of CPUs of each.
     Recorded { recorded: Box<Recorded>, traces: Arc<Vec<Trace>>, cpus: Vec<usize> },
 }
@@ -66,7 +68,7 @@ impl Given {
             };
         }
         if places.is_empty() {
-            return Ok((None, vec![]));
+            return Ok((ask.network_noise.as_ref().map(|_| Self::QuietCpus), vec![]));
         }
         let mut recorded = Recorded::read(places, ask.length_ns)?;
         let notes = std::mem::take(&mut recorded.notes);
@@ -130,7 +132,8 @@ impl Given {
 
     /// Returns how many simulations differ: of one delay, nothing is drawn.
     pub(crate) fn replicas(&self, ask: &Ask) -> u64 {
-        if self.is_one_delay() { 1 } else { ask.replicas }
+        let is_drawn = !self.is_one_delay() || ask.network_noise.is_some();
+        if is_drawn { ask.replicas } else { 1 }
     }
 
     /// Draws the noise of a replica.
@@ -143,6 +146,7 @@ impl Given {
                 let law = Law::Once { cpu, at_ns: *at_ns, delay_ns: *delay_ns };
                 Noise::Law(Streams::new(law, streams, seed, false))
             }
+            Self::QuietCpus => Noise::Quiet,
             Self::Law(law) => {
                 Noise::Law(Streams::new(*law, streams, seed, ask.phase == Phase::Common))
             }
@@ -181,7 +185,7 @@ impl Given {
     /// A recording can no longer be read.
     pub(crate) fn without(&self, source: &SourceName) -> Result<Vec<Trace>, Problem> {
         match self {
-            Self::Law(_) => Ok(vec![]),
+            Self::Law(_) | Self::QuietCpus => Ok(vec![]),
             Self::Recorded { recorded, .. } => {
                 traces(recorded, |timeline| Trace::from_timeline(&timeline.without(source)?))
             }
@@ -226,16 +230,17 @@ impl Given {
         cpus.nth(trace as usize).unwrap_or_default()
     }
 
-    /// Returns what the reader learns of the noise.
-    pub(crate) fn facts(&self, ask: &Ask) -> NoiseFacts {
+    /// Returns what the reader learns of the noise of CPUs, if there is any.
+    pub(crate) fn facts(&self, ask: &Ask) -> Option<NoiseFacts> {
         let (law, hosts, guest) = match self {
+            Self::QuietCpus => return None,
             Self::Law(law) => (Some(law.words()), vec![], false),
             Self::Recorded { recorded, .. } => {
                 let hosts = recorded.hosts.iter().map(HostFacts::from_host);
                 (None, hosts.collect(), recorded.guest)
             }
         };
-        NoiseFacts { law, hosts, phase: ask.phase, guest, seed: ask.seed }
+        Some(NoiseFacts { law, hosts, phase: ask.phase, guest, seed: ask.seed })
     }
 }
 

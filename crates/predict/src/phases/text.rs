@@ -22,12 +22,15 @@ const LENGTH: &str = "length_ns:";
 /// The file cannot be read, or is malformed.
 pub(super) fn read_text(file: &Path, length_ns: Option<u64>) -> Result<Vec<Host>, Problem> {
     let Some(runs) = netgauge_runs(file)? else { return Ok(vec![read_detours(file, length_ns)?]) };
-    let name = |number: usize| match runs.len() {
-        1 => file.display().to_string(),
-        _ => format!("{}, run {number}", file.display()),
-    };
-    let hosts = runs.iter().zip(1..).map(|(run, number)| netgauge_host(run, name(number)));
-    hosts.collect()
+    let mut hosts = vec![];
+    for (run, number) in runs.iter().zip(1..) {
+        let name = match runs.len() {
+            1 => file.display().to_string(),
+            _ => format!("{}, run {number}", file.display()),
+        };
+        hosts.push(netgauge_host(run, name)?);
+    }
+    Ok(hosts)
 }
 
 /// Returns a run of netgauge as a host of one CPU.

@@ -1,5 +1,6 @@
 //! What operations cost: the rules of LogGOPS, and how noise lengthens them.
 
+use crate::network_noise::NetworkNoise;
 use crate::noise::Noise;
 use crate::parameters::{PS, Parameters};
 use schemars::JsonSchema;
@@ -29,12 +30,23 @@ pub(super) struct Busy {
 
 /// The costs of all operations.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Costs {
-    pub(super) parameters: Parameters,
-    pub(super) model: Model,
+pub(crate) struct Costs<'a> {
+    pub(crate) parameters: Parameters,
+    pub(crate) model: Model,
+    /// Absent if all messages cost the same.
+    pub(crate) network: Option<&'a NetworkNoise>,
 }
 
-impl Costs {
+impl Costs<'_> {
+    /// Returns what a message between two ranks costs: that of this operation of the sender.
+    #[inline]
+    pub(crate) fn message(&self, ranks: (u32, u32), send: u32) -> Parameters {
+        match self.network {
+            None => self.parameters,
+            Some(network) => network.message(&self.parameters, ranks, send),
+        }
+    }
+
     /// Returns the time of a computation of `work_ns`.
     #[inline]
     pub(super) fn compute(&self, noise: &mut Noise, cpu: usize, at: u64, work_ns: u64) -> Busy {
@@ -62,10 +74,16 @@ impl Costs {
     ///
     /// By our rules, the CPU takes O for each byte while they arrive, and o when all of them have.
     #[inline]
-    pub(super) fn receive(&self, noise: &mut Noise, cpu: usize, at: u64, bytes: u64) -> Busy {
-        let overhead_ps = self.parameters.overhead_ps;
-        let copy_ps = self.per_byte(self.parameters.overhead_per_byte_ps, bytes);
-        let wire_ps = self.per_byte(self.parameters.gap_per_byte_ps, bytes);
+    pub(super) fn receive(
+        &self,
+        message: &Parameters,
+        noise: &mut Noise,
+        (cpu, at): (usize, u64),
+        bytes: u64,
+    ) -> Busy {
+        let overhead_ps = message.overhead_ps;
+        let copy_ps = self.per_byte(message.overhead_per_byte_ps, bytes);
+        let wire_ps = self.per_byte(message.gap_per_byte_ps, bytes);
         match self.model {
             Model::Anechoic | Model::Rounds => {
                 let copied = noise.end(cpu, at, copy_ps);
@@ -84,8 +102,8 @@ impl Costs {
 
     /// Returns when a message arrives whose send began at `at`.
     #[inline]
-    pub(super) fn arrival(&self, at: u64, busy: &Busy) -> u64 {
-        let Parameters { latency_ps, overhead_ps, .. } = self.parameters;
+    pub(super) fn arrival(&self, message: &Parameters, at: u64, busy: &Busy) -> u64 {
+        let &Parameters { latency_ps, overhead_ps, .. } = message;
         match self.model {
             Model::Anechoic | Model::Rounds => busy.end_ps + latency_ps,
             Model::LogGopSim => at.wrapping_add(overhead_ps).wrapping_add(latency_ps),
@@ -94,9 +112,9 @@ impl Costs {
 
     /// Returns when a network interface is free that began with a message at `at`.
     #[inline]
-    pub(super) fn interface_free(&self, at: u64, bytes: u64) -> u64 {
-        let wire_ps = self.per_byte(self.parameters.gap_per_byte_ps, bytes);
-        at.wrapping_add(self.parameters.gap_ps).wrapping_add(wire_ps)
+    pub(super) fn interface_free(&self, message: &Parameters, at: u64, bytes: u64) -> u64 {
+        let wire_ps = self.per_byte(message.gap_per_byte_ps, bytes);
+        at.wrapping_add(message.gap_ps).wrapping_add(wire_ps)
     }
 
     /// Returns the time of all bytes after the first. LogGOPSim wraps around for none.
