@@ -192,6 +192,7 @@ fn models() -> Vec<(&'static str, &'static str)> {
             "as anechoic, but ranks take messages only when they wait for them: patterns, 100 times as fast",
         ),
         ("loggopsim", "the rules of LogGOPSim, its faults included"),
+        ("atlahs", "the rules of ATLAHS's fork of it: G on the way, and g again at the receiver"),
     ]
 }
 
@@ -289,11 +290,12 @@ impl Ask {
         };
         let model = match answers.one("model")? {
             "loggopsim" => Model::LogGopSim,
+            "atlahs" => Model::Atlahs,
             "rounds" => Model::Rounds,
             _ => Model::Anechoic,
         };
         let law = answers.given("law").map(|law| read_law(answers, law)).transpose()?;
-        if law.is_some() && model == Model::LogGopSim {
+        if law.is_some() && model.replays() {
             let why = "LogGOPSim replays noise, it does not draw any";
             return Err(ProblemKind::Usage.problem(why, "give a recording, or leave --model out"));
         }

@@ -1,7 +1,6 @@
 //! The noise that was given, before phases are drawn.
 
 use crate::ask::Ask;
-use crate::engine::Model;
 use crate::noise::Noise;
 use crate::noise::law::{Law, Streams};
 use crate::noise::phase::Phase;
@@ -93,7 +92,7 @@ impl Given {
                 let why = format!("there is no rank {cpu}: there are {}", size.ranks);
                 Err(ProblemKind::Usage.problem(why, "give --on-rank below that"))
             }
-            _ if ask.model == Model::LogGopSim && !self.suits_loggopsim(ask, size) => {
+            _ if ask.model.replays() && !self.suits_loggopsim(ask, size) => {
                 let why = "LogGOPSim cannot place the longest operation in a recording before its last detour";
                 Err(ProblemKind::Data.problem(why, "measure longer, or leave --model out"))
             }
@@ -150,9 +149,9 @@ impl Given {
             Self::Law(law) => {
                 Noise::Law(Streams::new(*law, streams, seed, ask.phase == Phase::Common))
             }
-            Self::Recorded { traces, cpus, .. } => match ask.model {
-                Model::LogGopSim => Noise::as_loggopsim(traces.clone(), streams, ask.phase, seed),
-                _ => Noise::recorded(traces.clone(), cpus, streams, ask.phase, seed),
+            Self::Recorded { traces, cpus, .. } => match ask.model.replays() {
+                true => Noise::as_loggopsim(traces.clone(), streams, ask.phase, seed),
+                false => Noise::recorded(traces.clone(), cpus, streams, ask.phase, seed),
             },
         }
     }

@@ -14,9 +14,18 @@ pub enum Model {
     Anechoic,
     /// The rules of LogGOPSim: the same times in whole ns, its faults included.
     LogGopSim,
+    /// The rules of ATLAHS's fork of LogGOPSim: the same times in whole ns, its faults included.
+    Atlahs,
     /// As [`Model::Anechoic`], for patterns only: each rank takes messages when it waits for them, round after round. Much
     /// faster. A schedule is simulated as by [`Model::Anechoic`].
     Rounds,
+}
+
+impl Model {
+    /// Returns whether noise lengthens operations as in LogGOPSim: it replays recordings.
+    pub(crate) fn replays(self) -> bool {
+        matches!(self, Self::LogGopSim | Self::Atlahs)
+    }
 }
 
 /// The time of an operation on a CPU.
@@ -53,7 +62,7 @@ impl Costs<'_> {
         let work_ps = work_ns * PS;
         match self.model {
             Model::Anechoic | Model::Rounds => stretched(noise, cpu, at, work_ps),
-            Model::LogGopSim => self.added(noise, cpu, at, work_ps, work_ps),
+            Model::LogGopSim | Model::Atlahs => self.added(noise, cpu, at, work_ps, work_ps),
         }
     }
 
@@ -64,7 +73,7 @@ impl Costs<'_> {
         let copy_ps = self.per_byte(self.parameters.overhead_per_byte_ps, bytes);
         match self.model {
             Model::Anechoic | Model::Rounds => stretched(noise, cpu, at, overhead_ps + copy_ps),
-            Model::LogGopSim => {
+            Model::LogGopSim | Model::Atlahs => {
                 self.added(noise, cpu, at, overhead_ps, overhead_ps.wrapping_add(copy_ps))
             }
         }
@@ -93,7 +102,7 @@ impl Costs<'_> {
                     lost_ps: end_ps.saturating_sub(at + overhead_ps + copy_ps.max(wire_ps)),
                 }
             }
-            Model::LogGopSim => {
+            Model::LogGopSim | Model::Atlahs => {
                 let all_ps = overhead_ps.wrapping_add(copy_ps.max(wire_ps));
                 self.added(noise, cpu, at, overhead_ps, all_ps)
             }
@@ -106,7 +115,9 @@ impl Costs<'_> {
         let &Parameters { latency_ps, overhead_ps, .. } = message;
         match self.model {
             Model::Anechoic | Model::Rounds => busy.end_ps + latency_ps,
-            Model::LogGopSim => at.wrapping_add(overhead_ps).wrapping_add(latency_ps),
+            Model::LogGopSim | Model::Atlahs => {
+                at.wrapping_add(overhead_ps).wrapping_add(latency_ps)
+            }
         }
     }
 
@@ -122,7 +133,7 @@ impl Costs<'_> {
     fn per_byte(&self, ps: u64, bytes: u64) -> u64 {
         match self.model {
             Model::Anechoic | Model::Rounds => bytes.saturating_sub(1) * ps,
-            Model::LogGopSim => bytes.wrapping_sub(1).wrapping_mul(ps),
+            Model::LogGopSim | Model::Atlahs => bytes.wrapping_sub(1).wrapping_mul(ps),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The simulation of a schedule: one event after the other, in the order of their times.
 
 mod ahead;
+mod atlahs;
 mod costs;
 pub(crate) mod log;
 mod logged;
@@ -79,6 +80,9 @@ pub(crate) fn simulate_at(
     noise: &mut Noise,
     progress: Progress<'_>,
 ) -> Result<Outcome, Problem> {
+    if costs.model == Model::Atlahs {
+        return atlahs::simulate(costs, schedule, noise, progress);
+    }
     let mut engine = Engine::new(schedule, costs, noise);
     engine.finish(progress)?;
     Ok(engine.outcome())
@@ -190,7 +194,7 @@ impl<'a> Engine<'a> {
             return Ok(());
         }
         match self.costs.model {
-            Model::Anechoic | Model::Rounds => Err(too_late()),
+            Model::Anechoic | Model::Rounds | Model::Atlahs => Err(too_late()),
             Model::LogGopSim => {
                 let remedy = "LogGOPSim wraps around for messages of 0 bytes if g is below G: else simulate less";
                 Err(ProblemKind::Data.problem(TOO_LATE, remedy))

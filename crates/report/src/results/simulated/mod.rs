@@ -43,6 +43,7 @@ const EXAMPLES: &str = "Examples:
   anechoic run -d 60s -o noise && anechoic simulate --pattern allreduce-rd --ranks 1024 noise
   anechoic simulate --pattern halo2d --ranks 1e5 --replicas 2 --sources 0 --network daint noise
   anechoic simulate --pattern chain --ranks 64 --law once --on-rank 32 --delay 10ms   one delay, and how far it reaches
+  anechoic simulate --pattern barrier --network-noise latencies.txt                   noise of the network alone
   anechoic simulate --goal job.goal --model loggopsim noise                           the times of LogGOPSim
   anechoic simulate --trace traces noise                                              an MPI program, traced by liballprof
   anechoic simulate --pattern barrier --law periodic --json | jq .slowdown";
@@ -66,6 +67,12 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
     }
     screen.context(&found.network);
     screen.context(&words::parameters(found));
+    if let Some(network) = &found.network_noise {
+        words::drawn(network).iter().for_each(|text| screen.context(text));
+        if found.noise.is_none() {
+            screen.context(&format!("seed {} · no noise on CPUs", network.seed));
+        }
+    }
     if let Some(noise) = &found.noise {
         if let Some(law) = &noise.law {
             screen.context(law);
@@ -78,7 +85,7 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
     screen.in_terminal(|terminal| {
         words::headline(found).iter().for_each(|text| terminal.headline(text));
     });
-    if found.noise.is_none() {
+    if found.slowdown.is_none() {
         screen.gap();
         screen.note("give a recording of `anechoic run`, or --law, to see what noise costs");
         return screen;
