@@ -1,6 +1,7 @@
 //! The options of a simulation, and the request that they make.
 
 use crate::engine::Model;
+use crate::network_noise::NetworkNoise;
 use crate::noise::law::{LONGEST_DELAY_NS, Law};
 use crate::noise::phase::Phase;
 use crate::parameters::{Network, Parameters, network, network_names};
@@ -76,6 +77,18 @@ pub static OPTIONS: &[OptionRow] = &[
         Value::Path,
         "FILE",
         "Other parameters: lines like `L 1.9us`, `o 230ns`, `g 0ns`, `G 0.079ns`, `O 0ns`, `S 4096`",
+    ),
+    OptionRow::new(
+        "network-noise",
+        Value::Path,
+        "FILE",
+        "Latencies of messages, of which each message has one: lines like `2.3us`, or `+400ns` to add to L",
+    ),
+    OptionRow::new(
+        "network-noise-per-byte",
+        Value::Path,
+        "FILE",
+        "Times of a byte, of which each message has one: lines like `0.09ns`, or `+0.01ns` to add to G",
     ),
     OptionRow::new("law", Value::Choice(laws), "LAW", "Noise that is drawn, not recorded"),
     OptionRow::new(
@@ -183,6 +196,7 @@ fn models() -> Vec<(&'static str, &'static str)> {
             "as anechoic, but ranks take messages only when they wait for them: patterns, 100 times as fast",
         ),
         ("loggopsim", "the rules of LogGOPSim, its faults included"),
+        ("atlahs", "the rules of ATLAHS's fork of it: G on the way, and g again at the receiver"),
     ]
 }
 
@@ -248,6 +262,8 @@ pub struct Ask {
     pub(crate) parameters: Parameters,
     /// The file of other parameters.
     pub(crate) changed: Option<PathBuf>,
+    /// Noise of the network.
+    pub(crate) network_noise: Option<NetworkNoise>,
     pub(crate) law: Option<Law>,
     pub(crate) phase: Phase,
     pub(crate) model: Model,
@@ -280,14 +296,16 @@ impl Ask {
         };
         let model = match answers.one("model")? {
             "loggopsim" => Model::LogGopSim,
+            "atlahs" => Model::Atlahs,
             "rounds" => Model::Rounds,
             _ => Model::Anechoic,
         };
         let law = answers.given("law").map(|law| read_law(answers, law)).transpose()?;
-        if law.is_some() && model == Model::LogGopSim {
+        if law.is_some() && model.replays() {
             let why = "LogGOPSim replays noise, it does not draw any";
             return Err(ProblemKind::Usage.problem(why, "give a recording, or leave --model out"));
         }
+        let network_noise = read_network_noise(answers, &parameters, model)?;
         let source = read_source(answers)?;
         let goal_out = answers.given("goal-out");
         if model == Model::Rounds && (goal_out.is_some() || !matches!(source, Source::Pattern(..)))
@@ -301,6 +319,7 @@ impl Ask {
             network,
             parameters,
             changed,
+            network_noise,
             law,
             phase,
             model,
@@ -364,6 +383,23 @@ fn read_parameters(file: &PathBuf, base: Parameters) -> Result<Parameters, Probl
         ProblemKind::NoInput.problem(why, "name a file of parameters")
     })?;
     Parameters::read(&text, base).map_err(|problem| problem.about(file.display()))
+}
+
+fn read_network_noise(
+    answers: &Answers,
+    parameters: &Parameters,
+    model: Model,
+) -> Result<Option<NetworkNoise>, Problem> {
+    let latencies: Option<PathBuf> = answers.given("network-noise");
+    let gaps: Option<PathBuf> = answers.given("network-noise-per-byte");
+    let noise = NetworkNoise::read(latencies.as_deref(), gaps.as_deref(), parameters)?;
+    if noise.is_some() && model == Model::Rounds {
+        let why = "--model rounds counts no single messages, so it has no noise of the network";
+        return Err(
+            ProblemKind::Usage.problem(why, "leave --model or the noise of the network out")
+        );
+    }
+    Ok(noise)
 }
 
 fn read_law(answers: &Answers, law: &str) -> Result<Law, Problem> {

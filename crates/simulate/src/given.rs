@@ -1,7 +1,6 @@
 //! The noise that was given, before phases are drawn.
 
 use crate::ask::Ask;
-use crate::engine::Model;
 use crate::noise::Noise;
 use crate::noise::law::{Law, Streams};
 use crate::noise::phase::Phase;
@@ -42,6 +41,8 @@ pub(crate) type Sources = BTreeMap<(u32, u64), Vec<(SourceName, u64)>>;
 pub(crate) enum Given {
     /// A law.
     Law(Law),
+    /// None on CPUs: there is noise of the network only.
+    QuietCpus,
     /// Recordings, with the detours of all their CPUs and the number of CPUs of each.
     Recorded { recorded: Box<Recorded>, traces: Arc<Vec<Trace>>, cpus: Vec<usize> },
 }
@@ -75,7 +76,7 @@ impl Given {
             };
         }
         if places.is_empty() {
-            return Ok((None, vec![]));
+            return Ok((ask.network_noise.as_ref().map(|_| Self::QuietCpus), vec![]));
         }
         let mut recorded = Recorded::read(places, ask.length_ns)?;
         let notes = std::mem::take(&mut recorded.notes);
@@ -100,7 +101,7 @@ impl Given {
                 let why = format!("there is no rank {cpu}: there are {}", size.ranks);
                 Err(ProblemKind::Usage.problem(why, "give --on-rank below that"))
             }
-            _ if ask.model == Model::LogGopSim && !self.suits_loggopsim(ask, size) => {
+            _ if ask.model.replays() && !self.suits_loggopsim(ask, size) => {
                 let why = "LogGOPSim cannot place the longest operation in a recording before its last detour";
                 Err(ProblemKind::Data.problem(why, "measure longer, or leave --model out"))
             }
@@ -113,6 +114,11 @@ impl Given {
         let Self::Recorded { traces, .. } = self else { return false };
         let longest_ps = (size.longest_ns * PS).max(ask.parameters.overhead_ps);
         traces.iter().all(|trace| trace.too_long_for_loggopsim_ps() > longest_ps)
+    }
+
+    /// Returns whether CPUs have noise.
+    pub(crate) fn is_of_cpus(&self) -> bool {
+        !matches!(self, Self::QuietCpus)
     }
 
     /// Returns whether it is a single delay of one rank.
@@ -139,7 +145,8 @@ impl Given {
 
     /// Returns how many simulations differ: of one delay, nothing is drawn.
     pub(crate) fn replicas(&self, ask: &Ask) -> u64 {
-        if self.is_one_delay() { 1 } else { ask.replicas }
+        let is_drawn = !self.is_one_delay() || ask.network_noise.is_some();
+        if is_drawn { ask.replicas } else { 1 }
     }
 
     /// Draws the noise of a replica.
@@ -152,12 +159,13 @@ impl Given {
                 let law = Law::Once { cpu, at_ns: *at_ns, delay_ns: *delay_ns };
                 Noise::Law(Streams::new(law, streams, seed, false))
             }
+            Self::QuietCpus => Noise::Quiet,
             Self::Law(law) => {
                 Noise::Law(Streams::new(*law, streams, seed, ask.phase == Phase::Common))
             }
-            Self::Recorded { traces, cpus, .. } => match ask.model {
-                Model::LogGopSim => Noise::as_loggopsim(traces.clone(), streams, ask.phase, seed),
-                _ => Noise::recorded(traces.clone(), cpus, streams, ask.phase, seed),
+            Self::Recorded { traces, cpus, .. } => match ask.model.replays() {
+                true => Noise::as_loggopsim(traces.clone(), streams, ask.phase, seed),
+                false => Noise::recorded(traces.clone(), cpus, streams, ask.phase, seed),
             },
         }
     }
@@ -190,7 +198,7 @@ impl Given {
     /// A recording can no longer be read.
     pub(crate) fn without(&self, source: &SourceName) -> Result<Vec<Trace>, Problem> {
         match self {
-            Self::Law(_) => Ok(vec![]),
+            Self::Law(_) | Self::QuietCpus => Ok(vec![]),
             Self::Recorded { recorded, .. } => {
                 traces(recorded, |timeline| Trace::from_timeline(&timeline.without(source)?))
             }
@@ -209,6 +217,7 @@ impl Given {
     ) -> Result<Option<Longer>, Problem> {
         let recorded = match self {
             Self::Law(law) => return Ok(law.with_longer(times).map(Longer::Law)),
+            Self::QuietCpus => return Ok(None),
             Self::Recorded { recorded, .. } => recorded,
         };
         let mut traces = vec![];
@@ -268,16 +277,17 @@ impl Given {
         cpus.nth(trace as usize).unwrap_or_default()
     }
 
-    /// Returns what the reader learns of the noise.
-    pub(crate) fn facts(&self, ask: &Ask) -> NoiseFacts {
+    /// Returns what the reader learns of the noise of CPUs, if there is any.
+    pub(crate) fn facts(&self, ask: &Ask) -> Option<NoiseFacts> {
         let (law, hosts, guest) = match self {
+            Self::QuietCpus => return None,
             Self::Law(law) => (Some(law.words()), vec![], false),
             Self::Recorded { recorded, .. } => {
                 let hosts = recorded.hosts.iter().map(HostFacts::from_host);
                 (None, hosts.collect(), recorded.guest)
             }
         };
-        NoiseFacts { law, hosts, phase: ask.phase, guest, seed: ask.seed }
+        Some(NoiseFacts { law, hosts, phase: ask.phase, guest, seed: ask.seed })
     }
 }
 

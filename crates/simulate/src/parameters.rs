@@ -174,11 +174,27 @@ impl Parameters {
         }
         let most = if ["G", "O"].contains(&name) { MOST_PER_BYTE_PS } else { MOST_PS };
         let time = self.time_mut(name).ok_or_else(|| format!("there is no parameter '{name}'"))?;
-        *time = picoseconds(value)?;
-        match *time > most {
-            true => Err(format!("'{value}' is too long: at most 1h for a message, 1us for a byte")),
-            false => Ok(()),
+        *time = at_most(most, value)?;
+        Ok(())
+    }
+}
+
+/// Parses a time of a message, in ps.
+pub(crate) fn ps_for_message(text: &str) -> Result<u64, String> {
+    at_most(MOST_PS, text)
+}
+
+/// Parses a time of a byte, in ps.
+pub(crate) fn ps_for_byte(text: &str) -> Result<u64, String> {
+    at_most(MOST_PER_BYTE_PS, text)
+}
+
+fn at_most(most_ps: u64, text: &str) -> Result<u64, String> {
+    match picoseconds(text)? {
+        ps if ps > most_ps => {
+            Err(format!("'{text}' is too long: at most 1h for a message, 1us for a byte"))
         }
+        ps => Ok(ps),
     }
 }
 

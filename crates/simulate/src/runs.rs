@@ -2,11 +2,12 @@
 
 use crate::ask::Ask;
 use crate::critical::{self, CriticalPath};
-use crate::engine::{Model, Outcome};
+use crate::engine::{Costs, Model, Outcome};
 use crate::given::Given;
+use crate::network_noise::NetworkNoise;
 use crate::noise::Noise;
 use crate::noise::trace::Trace;
-use crate::parameters::{Parameters, TIMES};
+use crate::parameters::TIMES;
 use crate::replica::Replica;
 use crate::size::Size;
 use crate::work::Work;
@@ -26,7 +27,7 @@ const TO_FIND_GROWTH: u64 = 8;
 
 /// The simulations of one request.
 pub(crate) struct Runs<'a> {
-    ask: &'a Ask,
+    pub(crate) ask: &'a Ask,
     work: &'a Work,
     pub(crate) size: Size,
     /// Sources without which each replica is repeated.
@@ -52,6 +53,8 @@ pub(crate) struct ReplicaRuns {
     pub(crate) replica: Replica,
     /// The end by the rules of LogGOPSim, in ps.
     pub(crate) by_loggopsim_ps: Option<u64>,
+    /// The end without noise of the network, in ps; absent if there is none.
+    pub(crate) without_network_ps: Option<u64>,
     /// The end without each source, in ps.
     pub(crate) without_ps: Vec<u64>,
 }
@@ -74,7 +77,8 @@ impl<'a> Runs<'a> {
         let sources = given.map_or(vec![], |given| given.sources(ask));
         let suits = |given: &Given| given.suits_loggopsim(ask, &size);
         let both = ask.model == Model::Anechoic && given.is_some_and(suits);
-        let each_replica = 1 + u64::from(both) + sources.len() as u64;
+        let without_network = u64::from(ask.network_noise.is_some());
+        let each_replica = 1 + u64::from(both) + without_network + sources.len() as u64;
         let mut count =
             1 + u64::from(both) + given.map_or(0, |given| given.replicas(ask)) * each_replica;
         if given.is_some() && has_path(ask, &size) {
@@ -91,15 +95,19 @@ impl<'a> Runs<'a> {
     }
 
     /// Simulates once.
-    pub(crate) fn simulate(&self, model: Model, noise: &mut Noise) -> Result<Outcome, Problem> {
-        self.simulate_with(&self.ask.parameters, model, noise)
+    pub(crate) fn simulate(
+        &self,
+        model: Model,
+        noise: &mut Noise,
+        network: Option<&NetworkNoise>,
+    ) -> Result<Outcome, Problem> {
+        self.simulate_with(Costs { parameters: self.ask.parameters, model, network }, noise)
     }
 
     /// Simulates once, with other parameters of the network.
     pub(crate) fn simulate_with(
         &self,
-        parameters: &Parameters,
-        model: Model,
+        costs: Costs<'_>,
         noise: &mut Noise,
     ) -> Result<Outcome, Problem> {
         let mut before = 0;
@@ -108,7 +116,7 @@ impl<'a> Runs<'a> {
             before = done;
             self.report(added)
         };
-        let outcome = self.work.simulate(parameters, model, noise, progress);
+        let outcome = self.work.simulate(costs, noise, progress);
         self.report(self.size.events().saturating_sub(before));
         outcome
     }
@@ -186,29 +194,36 @@ impl<'a> Runs<'a> {
         seed: u64,
     ) -> Result<ReplicaRuns, Problem> {
         let noise = given.draw(self.ask, &self.size, seed);
-        let outcome = self.simulate(self.ask.model, &mut noise.clone())?;
+        let network = self.ask.network_noise.as_ref().map(|network| network.with_seed(seed));
+        let (model, network) = (self.ask.model, network.as_ref());
+        let outcome = self.simulate(model, &mut noise.clone(), network)?;
         let replica = Replica::new(seed, &outcome, quiet);
         drop(outcome);
         let mut by_loggopsim_ps = None;
         if self.both {
             // What its rules cannot simulate is left out: nobody asked for them.
-            match self.simulate(Model::LogGopSim, &mut noise.clone()) {
+            match self.simulate(Model::LogGopSim, &mut noise.clone(), network) {
                 Ok(other) => by_loggopsim_ps = Some(other.end_ps()),
                 Err(problem) if self.was_ended() => return Err(problem),
                 Err(_) => {}
             }
         }
+        let mut without_network_ps = None;
+        if network.is_some() {
+            let without = self.simulate(model, &mut noise.clone(), None)?;
+            without_network_ps = Some(without.end_ps());
+        }
         let mut without_ps = vec![];
         for traces in without {
             let mut noise = noise.with_traces(traces);
-            without_ps.push(self.simulate(self.ask.model, &mut noise)?.end_ps());
+            without_ps.push(self.simulate(model, &mut noise, network)?.end_ps());
         }
-        Ok(ReplicaRuns { replica, by_loggopsim_ps, without_ps })
+        Ok(ReplicaRuns { replica, by_loggopsim_ps, without_network_ps, without_ps })
     }
 
     /// Returns the end by the rules of LogGOPSim without noise, in ps, if replicas are repeated by them.
     pub(crate) fn quiet_by_loggopsim(&self) -> Option<u64> {
-        let quiet = || self.simulate(Model::LogGopSim, &mut Noise::Quiet).ok();
+        let quiet = || self.simulate(Model::LogGopSim, &mut Noise::Quiet, None).ok();
         self.both.then(quiet).flatten().map(|outcome| outcome.end_ps())
     }
 

@@ -7,6 +7,7 @@ use crate::given::{Given, NoiseFacts};
 use crate::goal;
 use crate::median::{median_interval, sorted};
 use crate::mpi_trace::TracedFacts;
+use crate::network_noise::DrawnFacts;
 use crate::noise::Noise;
 use crate::parameters::Parameters;
 use crate::replica::{Replica, ns, ratio};
@@ -36,9 +37,11 @@ pub struct Simulation {
     pub network: String,
     /// Its parameters.
     pub parameters: Parameters,
+    /// Its noise: what messages take in files, and what that costs; absent if all messages cost the same.
+    pub network_noise: Option<NetworkEffect>,
     /// The rules by which noise lengthens operations.
     pub model: Model,
-    /// The noise; absent if there was none.
+    /// The noise of CPUs; absent if there was none.
     pub noise: Option<NoiseFacts>,
     /// When the last rank finished without noise, in ns.
     pub quiet_ns: f64,
@@ -67,6 +70,23 @@ pub struct SourceEffect {
     pub share: f64,
     /// Longest time that it took of a single detour, in ns.
     pub longest_ns: u64,
+    /// Median slowdown without it.
+    pub without: f64,
+    /// What it adds to the slowdown: the median over pairs of simulations with the same seed.
+    pub cost: f64,
+    /// 95 % interval of that median; absent for fewer than 6 replicas.
+    pub interval: Option<Interval>,
+}
+
+/// Noise of the network, and what it costs: the same simulations without it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct NetworkEffect {
+    /// The file of latencies, which replace L; absent if all messages have L.
+    pub latencies: Option<DrawnFacts>,
+    /// The file of gaps per byte, which replace G; absent if all messages have G.
+    pub gaps_per_byte: Option<DrawnFacts>,
+    /// Seed of the first replica. The others have the numbers that follow it.
+    pub seed: u64,
     /// Median slowdown without it.
     pub without: f64,
     /// What it adds to the slowdown: the median over pairs of simulations with the same seed.
@@ -117,8 +137,8 @@ pub struct Slowdown {
     pub lost_ns: f64,
     /// The same of the rank that lost most, the median of all replicas.
     pub most_lost_ns: f64,
-    /// What became of the noise.
-    pub fate: Fate,
+    /// What became of the noise; absent with noise of the network, which takes no time of ranks.
+    pub fate: Option<Fate>,
     /// The same replicas by the rules of LogGOPSim: their median slowdown. Absent for what these rules cannot simulate, and
     /// by these rules themselves.
     pub by_loggopsim: Option<f64>,
@@ -175,7 +195,7 @@ pub fn run(
     }
     let runs = Runs::new(ask, &work, given.as_ref(), progress)?;
     notes.extend(work.inaccuracy(&ask.parameters));
-    let quiet = runs.simulate(ask.model, &mut Noise::Quiet)?;
+    let quiet = runs.simulate(ask.model, &mut Noise::Quiet, None)?;
     notes.extend(given.as_ref().and_then(|given| given.saturation(ask, &size, quiet.end_ps())));
     let mut found = Simulation {
         job: JobFacts::new(&ask.source, &size, traced),
@@ -185,7 +205,8 @@ pub fn run(
         },
         parameters: ask.parameters,
         model: ask.model,
-        noise: given.as_ref().map(|given| given.facts(ask)),
+        network_noise: None,
+        noise: given.as_ref().and_then(|given| given.facts(ask)),
         quiet_ns: ns(quiet.end_ps()),
         replicas: vec![],
         slowdown: None,
@@ -212,12 +233,13 @@ fn add_noise(
 ) -> Result<(), Problem> {
     let (quiet_ps, quiet_by_loggopsim) = (quiet.end_ps(), runs.quiet_by_loggopsim());
     let (replicas, asked) = runs.replicas(given, quiet)?;
-    let mut by_loggopsim = vec![];
+    let (mut by_loggopsim, mut without_network) = (vec![], vec![]);
     let mut by_source = vec![vec![]; runs.sources.len()];
     for replica in &replicas {
         found.replicas.push(replica.replica.clone());
         let both = replica.by_loggopsim_ps.zip(quiet_by_loggopsim);
         by_loggopsim.extend(both.map(|(end_ps, quiet_ps)| ratio(end_ps, quiet_ps)));
+        without_network.extend(replica.without_network_ps.map(|end_ps| ratio(end_ps, quiet_ps)));
         for (slowdowns, &end_ps) in by_source.iter_mut().zip(&replica.without_ps) {
             slowdowns.push(ratio(end_ps, quiet_ps));
         }
@@ -229,6 +251,10 @@ fn add_noise(
     let shares = if given.is_one_delay() { None } else { Some(runs.size.cpus) };
     found.slowdown = Slowdown::new(&found.replicas, quiet_ps, by_loggopsim, shares);
     let with: Vec<f64> = found.replicas.iter().map(|replica| replica.slowdown).collect();
+    found.network_noise = runs.network_effect(&with, without_network);
+    if let Some(slowdown) = found.slowdown.as_mut().filter(|_| found.network_noise.is_some()) {
+        slowdown.fate = None;
+    }
     let sources = runs.sources.iter().zip(by_source);
     found.sources = sources
         .filter_map(|((_, facts), without)| SourceEffect::new(facts.clone(), &with, without))
@@ -326,7 +352,7 @@ impl Slowdown {
             delay_ns,
             lost_ns,
             most_lost_ns,
-            fate: Fate::new(delay_ns, usual_ns, most_lost_ns),
+            fate: Some(Fate::new(delay_ns, usual_ns, most_lost_ns)),
             by_loggopsim: quantile(&sorted(by_loggopsim), 0.5),
         })
     }
@@ -335,18 +361,27 @@ impl Slowdown {
 impl SourceEffect {
     fn new(facts: SourceFacts, with: &[f64], without: Vec<f64>) -> Option<Self> {
         let SourceFacts { source, name, share, longest_ns } = facts;
-        let costs = with.iter().zip(&without).map(|(with, without)| with - without);
-        let costs = sorted(costs.collect());
-        Some(Self {
-            source,
-            name,
-            share,
-            longest_ns,
-            without: quantile(&sorted(without), 0.5)?,
-            cost: quantile(&costs, 0.5)?,
-            interval: median_interval(&costs),
-        })
+        let (without, cost, interval) = cost(with, without)?;
+        Some(Self { source, name, share, longest_ns, without, cost, interval })
     }
+}
+
+impl Runs<'_> {
+    /// Returns the noise of the network and what it costs, given the slowdowns with it and without it.
+    fn network_effect(&self, with: &[f64], without: Vec<f64>) -> Option<NetworkEffect> {
+        let (without, cost, interval) = cost(with, without)?;
+        let [latencies, gaps_per_byte] = self.ask.network_noise.as_ref()?.facts();
+        let seed = self.ask.seed;
+        Some(NetworkEffect { latencies, gaps_per_byte, seed, without, cost, interval })
+    }
+}
+
+/// Returns the median of the slowdowns without something, and what it costs: the median over pairs, with its interval.
+fn cost(with: &[f64], without: Vec<f64>) -> Option<(f64, f64, Option<Interval>)> {
+    let costs = with.iter().zip(&without).map(|(with, without)| with - without);
+    let costs = sorted(costs.collect());
+    let interval = median_interval(&costs);
+    Some((quantile(&sorted(without), 0.5)?, quantile(&costs, 0.5)?, interval))
 }
 
 /// Returns the seed of the replica whose slowdown is the median, of an even number the lower one in the middle.

@@ -1,6 +1,7 @@
 //! How much noise, single sources and the parameters of the network may grow until a job is slower by a given share.
 
 use crate::ask::Ask;
+use crate::engine::Costs;
 use crate::given::{Given, Longer};
 use crate::median::{median_interval, sorted};
 use crate::noise::Noise;
@@ -133,18 +134,25 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Returns what could grow.
+    /// Returns what could grow: not what is drawn from files instead.
     fn candidates(&self) -> Vec<Grown> {
         let mut all = vec![];
-        all.extend(self.given.map(|_| Grown::Noise));
+        all.extend(self.given.filter(|given| given.is_of_cpus()).map(|_| Grown::Noise));
         all.extend(self.runs.sources.iter().map(|(_, facts)| Grown::Source {
             source: facts.source.clone(),
             name: facts.name.clone(),
         }));
         let mut parameters = self.ask.parameters;
-        let used =
-            TIMES.into_iter().filter(|name| parameters.time_mut(name).is_some_and(|ps| *ps > 0));
-        all.extend(used.map(|parameter| Grown::Parameter { parameter }));
+        let [latencies, gaps] = match &self.ask.network_noise {
+            Some(network) => network.facts().map(|facts| facts.is_some()),
+            None => [false; 2],
+        };
+        for parameter in TIMES {
+            let is_drawn = (parameter == "L" && latencies) || (parameter == "G" && gaps);
+            if !is_drawn && parameters.time_mut(parameter).is_some_and(|ps| *ps > 0) {
+                all.push(Grown::Parameter { parameter });
+            }
+        }
         all
     }
 
@@ -217,7 +225,10 @@ impl Search<'_> {
                 given.draw_longer(self.ask, &self.runs.size, seed, longer)
             }
         };
-        let outcome = self.runs.simulate_with(parameters, self.ask.model, &mut noise)?;
+        let network = self.ask.network_noise.as_ref().map(|network| network.with_seed(seed));
+        let network = network.as_ref().filter(|_| self.given.is_some());
+        let costs = Costs { parameters: *parameters, model: self.ask.model, network };
+        let outcome = self.runs.simulate_with(costs, &mut noise)?;
         Ok(crate::replica::ns(outcome.end_ps()))
     }
 }

@@ -1,7 +1,7 @@
 //! What is simulated: a schedule, or a pattern round by round.
 
 use crate::ask::{Ask, Source};
-use crate::engine::{Model, Outcome, Progress, simulate};
+use crate::engine::{Costs, Model, Outcome, Progress, simulate_at};
 use crate::mpi_trace::{self, TracedFacts};
 use crate::noise::Noise;
 use crate::parameters::{PS, Parameters};
@@ -87,18 +87,17 @@ impl Work {
     /// Simulates it once.
     ///
     /// # Errors
-    /// As [`simulate`].
+    /// As [`simulate`](crate::simulate).
     pub(crate) fn simulate(
         &self,
-        parameters: &Parameters,
-        model: Model,
+        costs: Costs<'_>,
         noise: &mut Noise,
         progress: Progress<'_>,
     ) -> Result<Outcome, Problem> {
         match self {
-            Self::Schedule(schedule) => simulate(schedule, parameters, model, noise, progress),
+            Self::Schedule(schedule) => simulate_at(costs, schedule, noise, progress),
             Self::Rounds(pattern, job) => {
-                rounds::simulate(pattern, job, parameters, noise, progress)
+                rounds::simulate(pattern, job, &costs.parameters, noise, progress)
             }
         }
     }

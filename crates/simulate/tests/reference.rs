@@ -34,6 +34,42 @@ fn every_rank_finishes_when_loggopsim_says() {
     assert_eq!(compared, 104, "schedules");
 }
 
+/// Finishing times of all ranks by ATLAHS's fork.
+const BY_ATLAHS: &str = include_str!("atlahs.tsv");
+
+/// Also those of events at the same time, whose order is that of a heap.
+#[test]
+fn every_rank_finishes_when_atlahs_says() {
+    let mut compared = 0;
+    for row in BY_ATLAHS.lines().filter(|row| !row.starts_with('#')) {
+        let [pattern, ranks, eager, network, times] = row.split('\t').collect::<Vec<_>>()[..]
+        else {
+            panic!("{row}");
+        };
+        let eager_bytes = eager.parse().expect("bytes");
+        let parameters = match network {
+            "default" => Parameters { eager_bytes, ..LOGGOPSIM },
+            _ => Parameters {
+                latency_ps: 1_900_000,
+                overhead_ps: 230_000,
+                gap_ps: 700_000,
+                gap_per_byte_ps: 79,
+                overhead_per_byte_ps: 1_000,
+                eager_bytes,
+            },
+        };
+        let job = schedule(pattern, ranks.parse().expect("ranks"), 3, 30_000, 700);
+        let found = simulate(&job, &parameters, Model::Atlahs, &mut Noise::Quiet, &mut |_, _| true);
+        let found: Vec<u64> =
+            found.expect("all is executed").finish_ps.iter().map(|ps| ps / 1_000).collect();
+        let expected: Vec<u64> =
+            times.split(' ').map(|time| time.parse().expect("a time")).collect();
+        assert_eq!(found, expected, "{pattern}, {ranks} ranks, S {eager}, {network}");
+        compared += 1;
+    }
+    assert_eq!(compared, 312, "schedules");
+}
+
 /// Ten rounds of o + L + o + 7·G, and so on: known from LogGOPSim and by hand.
 #[test]
 fn an_ordered_barrier_takes_what_its_messages_take() {

@@ -47,7 +47,7 @@ impl Noise {
         let (mut files, mut recordings) = (vec![], vec![]);
         for path in paths {
             if path.is_file() {
-                files.push(read_text(path, length_ns)?);
+                files.extend(read_text(path, length_ns)?);
             } else {
                 recordings.extend(find(path)?);
             }

@@ -1,8 +1,9 @@
-//! Reads detours from a text file with a start and a duration on each line, as netgauge and similar tools write them.
+//! Reads detours from a text file with a start and a duration on each line, and from netgauge's own files.
 
 use super::nothing;
 use super::span::{LONGEST_NS, Span};
 use super::timeline::{Host, Timeline};
+use anechoic_recording::import::{NetgaugeRun, netgauge_runs};
 use anechoic_recording::{Problem, ProblemKind};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -13,6 +14,38 @@ const LONGEST_LINE: u64 = 4096;
 /// Prefix of the comment that contains the length of the window.
 const LENGTH: &str = "length_ns:";
 
+/// Reads the hosts of a text file. Each run of a file of netgauge is a host, as long as its measurement; any other file is
+/// one host, see [`read_detours`].
+///
+/// # Errors
+///
+/// The file cannot be read, or is malformed.
+pub(super) fn read_text(file: &Path, length_ns: Option<u64>) -> Result<Vec<Host>, Problem> {
+    let Some(runs) = netgauge_runs(file)? else { return Ok(vec![read_detours(file, length_ns)?]) };
+    let mut hosts = vec![];
+    for (run, number) in runs.iter().zip(1..) {
+        let name = match runs.len() {
+            1 => file.display().to_string(),
+            _ => format!("{}, run {number}", file.display()),
+        };
+        hosts.push(netgauge_host(run, name)?);
+    }
+    Ok(hosts)
+}
+
+/// Returns a run of netgauge as a host of one CPU.
+fn netgauge_host(run: &NetgaugeRun, name: String) -> Result<Host, Problem> {
+    if run.length_ns > LONGEST_NS {
+        return Err(bad("the measurement is longer than can be simulated", A_LINE).about(name));
+    }
+    let mut detours = Vec::with_capacity(run.detours.len());
+    for &(start_ns, duration_ns) in &run.detours {
+        detours.push(Span { start_ns, end_ns: start_ns + duration_ns });
+    }
+    let timeline = Timeline::new(run.length_ns, detours);
+    Host::new(name, vec![(0, timeline)]).ok_or_else(|| nothing("the file has no CPU"))
+}
+
 /// Reads a file of one CPU's detours: `start_ns`, white space, `duration_ns`. Lines that begin with `#` are comments;
 /// `# length_ns: NUMBER` gives the length of the measurement, unless `length_ns` does. Decimals are rounded to ns.
 ///
@@ -21,7 +54,7 @@ const LENGTH: &str = "length_ns:";
 /// # Errors
 ///
 /// The file cannot be read, a line cannot be parsed, or the length of the measurement is unknown.
-pub(super) fn read_text(file: &Path, length_ns: Option<u64>) -> Result<Host, Problem> {
+fn read_detours(file: &Path, length_ns: Option<u64>) -> Result<Host, Problem> {
     let failed = |error: std::io::Error| {
         let why = format!("cannot read {}: {error}", file.display());
         ProblemKind::NoInput.problem(why, "give a recording or a text file of detours")
@@ -163,7 +196,9 @@ mod tests {
         let read = |text: &str, length| {
             let file = dir.path().join("detours.txt");
             std::fs::write(&file, text).expect("written");
-            read_text(&file, length).map(|host| host.cpus()[0].1.clone()).map_err(|e| e.to_string())
+            read_text(&file, length)
+                .map(|hosts| hosts[0].cpus()[0].1.clone())
+                .map_err(|e| e.to_string())
         };
         let timeline = read("# length_ns: 100\n50 5\n10 3\n52 10\n", None).expect("a timeline");
         assert_eq!((timeline.length_ns(), timeline.lost_ns(), timeline.merged()), (100, 15, 1));
@@ -178,6 +213,36 @@ mod tests {
             assert!(error.contains(says), "{text}: {error}");
         }
         let error = read_text(&dir.path().join("none"), None).expect_err("no file");
-        assert!(error.to_string().contains("cannot read"), "{error}");
+        assert!(error.to_string().contains("there is no"), "{error}");
+    }
+
+    /// The lines of two runs of netgauge with what it wrote below them: the hosts have its periods and its overheads.
+    #[test]
+    fn runs_of_netgauge_are_hosts_that_lose_what_it_stated() {
+        let text = "# Benchmark Method: selfish\n# Minimal cycle length [ns]: 9.810000 \n# \n0.00\t990.19\n\
+                    1000000000.00\t49999990.19\n2000000000.00\t290.19\n# CPU overhead due to noise: 2.50%\n\
+                    # Measurement period: 2.00 s\n\
+                    # Minimal cycle length [ns]: 9.810000 \n0.00\t100.00\n5000000.00\t5000000.00\n\
+                    # CPU overhead due to noise: 50.00%\n# Measurement period: 0.01 s\n";
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("ng.out");
+        std::fs::write(&file, text).expect("written");
+        // The length is that of the measurements, whatever is given for other files.
+        for length in [None, Some(7)] {
+            let hosts = read_text(&file, length).expect("two runs");
+            let stated = [("run 1", 2.0, 0.025), ("run 2", 0.01, 0.5)];
+            assert_eq!(hosts.len(), stated.len());
+            for (host, (name, seconds, share)) in hosts.iter().zip(stated) {
+                assert!(host.name().ends_with(name), "{}", host.name());
+                let timeline = &host.cpus()[0].1;
+                let found = timeline.lost_ns() as f64 / timeline.length_ns() as f64;
+                assert!((found - share).abs() < 5e-5, "{name}: {found}");
+                assert!((timeline.length_ns() as f64 / 1e9 - seconds).abs() < 1e-6, "{name}");
+                assert_eq!(timeline.merged(), 0, "{name}");
+            }
+        }
+        std::fs::write(&file, text.replace("5000000.00\t5", "5000000.00\t4")).expect("written");
+        let error = read_text(&file, None).expect_err("a detour was changed").to_string();
+        assert!(error.contains("ng.out") && error.contains("run 2 states"), "{error}");
     }
 }

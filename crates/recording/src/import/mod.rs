@@ -16,6 +16,7 @@ mod writer;
 
 pub use importer::{COMMON, Importer, Read};
 pub use lines::Lines;
+pub use netgauge::{NetgaugeRun, netgauge_runs};
 pub use recorded::Recorded;
 pub use writer::{Imported, MOST_RANGES, TOTAL_LENGTH};
 

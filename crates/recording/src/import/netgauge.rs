@@ -143,6 +143,59 @@ fn each(
     Ok(before)
 }
 
+/// A run of netgauge's selfish pattern, as its file has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetgaugeRun {
+    /// Length of the measurement, in ns.
+    pub length_ns: u64,
+    /// Start and duration of each detour, in ns; the loop's iteration is not part of it.
+    pub detours: Vec<(u64, u64)>,
+}
+
+/// Reads all runs of a file; `None` if it has no comment of netgauge. It may have runs that netgauge appended to it.
+///
+/// # Errors
+/// The file cannot be read, has no detour, or a run differs from what its closing comments state.
+pub fn netgauge_runs(file: &Path) -> Result<Option<Vec<NetgaugeRun>>, Problem> {
+    if !is_netgauges(file)? {
+        return Ok(None);
+    }
+    let mut detours: Vec<Vec<(u64, u64)>> = vec![];
+    let passes = each(&mut Lines::open_regular(file)?, |place, _, (start_ns, duration_ns)| {
+        detours.resize_with(place + 1, Vec::new);
+        if duration_ns > 0 {
+            detours[place].push((start_ns, duration_ns));
+        }
+        Ok(())
+    })?;
+    let runs = passes.iter().zip(detours).filter(|(pass, _)| pass.reached_ns > 0);
+    let runs: Vec<NetgaugeRun> =
+        runs.map(|(pass, detours)| NetgaugeRun { length_ns: pass.reached_ns, detours }).collect();
+    if runs.is_empty() {
+        return Err(no_detour(file));
+    }
+    Ok(Some(runs))
+}
+
+/// Returns whether a text has a comment that netgauge writes.
+fn is_netgauges(file: &Path) -> Result<bool, Problem> {
+    let mut is_netgauges = false;
+    let read = Lines::open_regular(file)?.each(|line| {
+        let comment = line.strip_prefix('#').map_or("", str::trim);
+        is_netgauges |= [OVERHEAD, PERIOD, ITERATION].iter().any(|name| comment.starts_with(name));
+        Ok(())
+    });
+    match read {
+        // Whoever reads other formats finds what is wrong with the file.
+        Err(problem) if problem.kind == ProblemKind::Data => Ok(false),
+        read => read.map(|()| is_netgauges),
+    }
+}
+
+fn no_detour(file: &Path) -> Problem {
+    ProblemKind::Data.problem("it has no detour", "check the format").about(file.display())
+}
+
 /// Makes a recording of each run of a file.
 fn import(file: &Path, answers: &Answers, dir: &Path) -> Result<u64, Problem> {
     let passes = each(&mut Lines::open_regular(file)?, |_, _, _| Ok(()))?;
@@ -157,8 +210,7 @@ fn import_runs(
     dir: &Path,
 ) -> Result<u64, Problem> {
     if passes.iter().all(|pass| pass.reached_ns == 0) {
-        let nothing = ProblemKind::Data.problem("it has no detour", "check the format");
-        return Err(nothing.about(file.display()));
+        return Err(no_detour(file));
     }
     if passes.len() > 1 {
         new_dir(dir)?;

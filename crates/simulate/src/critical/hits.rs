@@ -1,12 +1,13 @@
 //! The recorded detours that a critical path met.
 
 use super::PathSource;
-use super::path::Path;
+use super::path::{Path, message};
+use crate::engine::Costs;
 use crate::engine::log::BusyTime;
 use crate::given::Sources;
 use crate::noise::Noise;
 use crate::noise::trace::Trace;
-use crate::parameters::{PS, Parameters};
+use crate::parameters::PS;
 use crate::schedule::{Kind, Schedule};
 use anechoic_predict::phases::SourceName;
 use std::cmp::Reverse;
@@ -37,7 +38,7 @@ pub(super) struct Hit {
 pub(super) fn find(
     path: &Path,
     schedule: &Schedule,
-    parameters: &Parameters,
+    costs: &Costs<'_>,
     noise: &Noise,
 ) -> Option<Vec<Hit>> {
     let Noise::Recorded { traces, places } = noise else { return None };
@@ -46,7 +47,7 @@ pub(super) fn find(
         let stream = stream(busy, schedule);
         let (number, phase_ps) = places[stream];
         let trace = &traces[number as usize];
-        let (from_ps, mut slack_ps) = delayed_from(busy, schedule, parameters, trace, phase_ps);
+        let (from_ps, mut slack_ps) = delayed_from(busy, schedule, costs, (trace, phase_ps));
         trace.each_between(from_ps, busy.end_ps, phase_ps, |detour, simulated_ps, part_ps| {
             let recorded = trace.detour(detour);
             let hit = hits.entry((stream, detour)).or_insert(Hit {
@@ -82,12 +83,12 @@ fn stream(busy: &BusyTime, schedule: &Schedule) -> usize {
 fn delayed_from(
     busy: &BusyTime,
     schedule: &Schedule,
-    parameters: &Parameters,
-    trace: &Trace,
-    phase_ps: u64,
+    costs: &Costs<'_>,
+    (trace, phase_ps): (&Trace, u64),
 ) -> (u64, u64) {
     let shape = schedule.whole_shape(schedule.operation(busy.owner, busy.operation));
-    let (wire_ps, copy_ps) = (parameters.gap_per_byte_ps, parameters.overhead_per_byte_ps);
+    let message = message(busy, schedule, costs);
+    let (wire_ps, copy_ps) = (message.gap_per_byte_ps, message.overhead_per_byte_ps);
     if !busy.receives || shape.kind == Kind::Compute || wire_ps <= copy_ps {
         return (busy.start_ps, 0);
     }

@@ -8,10 +8,9 @@ mod path_tests;
 pub use path::PathTime;
 
 use crate::ask::Ask;
-use crate::engine::{Model, Outcome, simulate, simulate_with_log};
+use crate::engine::{Costs, Model, Outcome, simulate_at, simulate_with_log};
 use crate::given::{Given, Sources};
 use crate::noise::Noise;
-use crate::parameters::Parameters;
 use crate::schedule::Schedule;
 use crate::size::Size;
 use anechoic_recording::Problem;
@@ -97,11 +96,13 @@ pub(crate) fn find(
     seed: u64,
     progress: &dyn Fn(u64) -> bool,
 ) -> Result<CriticalPath, Problem> {
-    let finder = Finder { parameters: &ask.parameters, schedule };
-    let (_, quiet) = finder.path(&mut Noise::Quiet, progress)?;
+    let network = ask.network_noise.as_ref().map(|network| network.with_seed(seed));
+    let costs = Costs { parameters: ask.parameters, model: Model::Anechoic, network: None };
+    let (_, quiet) = Finder { costs, schedule }.path(&mut Noise::Quiet, progress)?;
+    let finder = Finder { costs: Costs { network: network.as_ref(), ..costs }, schedule };
     let noise = given.draw(ask, size, seed);
     let (outcome, path) = finder.path(&mut noise.clone(), progress)?;
-    let hits = hits::find(&path, schedule, finder.parameters, &noise);
+    let hits = hits::find(&path, schedule, &finder.costs, &noise);
     let mut found = CriticalPath {
         quiet: quiet.time,
         noisy: path.time,
@@ -122,6 +123,13 @@ pub(crate) fn find(
     Ok(found)
 }
 
+/// Returns what the time of a job without noise of CPUs consists of.
+#[cfg(test)]
+pub(crate) fn path_time(costs: Costs<'_>, schedule: &Schedule) -> PathTime {
+    let path = Finder { costs, schedule }.path(&mut Noise::Quiet, &|_| true);
+    path.expect("all is executed").1.time
+}
+
 /// The most simulations that a search takes.
 pub(crate) const SIMULATIONS: u64 = 2 + SHOWN as u64;
 
@@ -136,7 +144,7 @@ fn since(progress: &dyn Fn(u64) -> bool) -> impl FnMut(u64, u64) -> bool {
 }
 
 struct Finder<'a> {
-    parameters: &'a Parameters,
+    costs: Costs<'a>,
     schedule: &'a Schedule,
 }
 
@@ -159,11 +167,10 @@ impl Finder<'_> {
         progress: &dyn Fn(u64) -> bool,
     ) -> Result<(Outcome, Path), Problem> {
         let progress = &mut since(progress);
-        let (outcome, log, latest) =
-            simulate_with_log(self.schedule, self.parameters, noise, progress)?;
+        let (outcome, log, latest) = simulate_with_log(self.costs, self.schedule, noise, progress)?;
         let end_ps = outcome.end_ps();
         let last = outcome.finish_ps.iter().position(|&finish_ps| finish_ps == end_ps).unwrap_or(0);
-        let path = Path::back_from(log.setter(latest[last]), &log, self.schedule, self.parameters);
+        let path = Path::back_from(log.setter(latest[last]), &log, self.schedule, &self.costs);
         Ok((outcome, path))
     }
 
@@ -176,8 +183,8 @@ impl Finder<'_> {
         progress: &dyn Fn(u64) -> bool,
     ) -> Result<Late, Problem> {
         let mut noise = noise.without_detour(hit.stream, hit.detour);
-        let (schedule, model, progress) = (self.schedule, Model::Anechoic, &mut since(progress));
-        let without = simulate(schedule, self.parameters, model, &mut noise, progress)?;
+        let (schedule, progress) = (self.schedule, &mut since(progress));
+        let without = simulate_at(self.costs, schedule, &mut noise, progress)?;
         let rank = hit.stream / schedule.cpus();
         let pairs = with.finish_ps.iter().zip(&without.finish_ps);
         Ok(Late {

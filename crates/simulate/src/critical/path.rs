@@ -1,5 +1,6 @@
 //! The way back from the last operation to the start, and what its time consists of.
 
+use crate::engine::Costs;
 use crate::engine::log::{BusyTime, Cause, How, Log};
 use crate::parameters::Parameters;
 use crate::schedule::{Kind, Schedule};
@@ -23,19 +24,23 @@ pub struct PathTime {
     pub wire_bytes: u64,
     /// Bytes after the first that a CPU takes: each of them O.
     pub copied_bytes: u64,
+    /// Noise of the network, in ps: by how much drawn latencies and gaps per byte exceed L and G; negative if they are
+    /// shorter.
+    pub network_noise_ps: i64,
 }
 
 impl PathTime {
     /// Returns the time of the whole path, in ps.
     #[must_use]
     pub fn sum_ps(&self, parameters: &Parameters) -> u64 {
-        self.compute_ps
+        let usual_ps = self.compute_ps
             + self.noise_ps
             + self.latencies * parameters.latency_ps
             + self.overheads * parameters.overhead_ps
             + self.gaps * parameters.gap_ps
             + self.wire_bytes * parameters.gap_per_byte_ps
-            + self.copied_bytes * parameters.overhead_per_byte_ps
+            + self.copied_bytes * parameters.overhead_per_byte_ps;
+        usual_ps.saturating_add_signed(self.network_noise_ps)
     }
 }
 
@@ -56,7 +61,7 @@ impl Path {
         last: Cause,
         log: &Log,
         schedule: &Schedule,
-        parameters: &Parameters,
+        costs: &Costs<'_>,
     ) -> Self {
         let mut path = Self { time: PathTime::default(), interrupted: vec![], ranks: vec![] };
         let mut cause = last;
@@ -65,14 +70,21 @@ impl Path {
             path.ranks.push(busy.rank);
             match how {
                 How::Started => {}
-                How::Ended => path.pass(busy, schedule, parameters),
+                How::Ended => path.pass(busy, schedule, costs),
                 How::Message => {
+                    let latency_ps = message(busy, schedule, costs).latency_ps;
+                    path.time.network_noise_ps += latency_ps as i64;
+                    path.time.network_noise_ps -= costs.parameters.latency_ps as i64;
                     path.time.latencies += 1;
-                    path.pass(busy, schedule, parameters);
+                    path.pass(busy, schedule, costs);
                 }
                 How::Interface => {
                     path.time.gaps += 1;
-                    path.time.wire_bytes += further_bytes(busy, schedule);
+                    path.bring(
+                        further_bytes(busy, schedule),
+                        &message(busy, schedule, costs),
+                        costs,
+                    );
                 }
             }
             cause = busy.cause;
@@ -83,26 +95,40 @@ impl Path {
     }
 
     /// Adds a busy time from its end to its start.
-    fn pass(&mut self, busy: &BusyTime, schedule: &Schedule, parameters: &Parameters) {
+    fn pass(&mut self, busy: &BusyTime, schedule: &Schedule, costs: &Costs<'_>) {
         let bytes = further_bytes(busy, schedule);
-        let (wire_ps, copy_ps) = (parameters.gap_per_byte_ps, parameters.overhead_per_byte_ps);
+        let message = message(busy, schedule, costs);
+        let (wire_ps, copy_ps) = (message.gap_per_byte_ps, message.overhead_per_byte_ps);
         let time = &mut self.time;
         match schedule.whole_shape(schedule.operation(busy.owner, busy.operation)).kind {
             Kind::Compute => time.compute_ps += busy.end_ps - busy.start_ps - busy.lost_ps,
             _ if busy.receives && wire_ps > copy_ps => {
                 time.overheads += 1;
-                time.wire_bytes += bytes;
+                self.bring(bytes, &message, costs);
             }
             _ => {
                 time.overheads += 1;
                 time.copied_bytes += bytes;
             }
         }
-        time.noise_ps += busy.lost_ps;
+        self.time.noise_ps += busy.lost_ps;
         if busy.lost_ps > 0 {
             self.interrupted.push(*busy);
         }
     }
+
+    /// Adds the time in which the network brings these bytes of a message.
+    fn bring(&mut self, bytes: u64, message: &Parameters, costs: &Costs<'_>) {
+        let usual_ps = costs.parameters.gap_per_byte_ps as i64;
+        self.time.wire_bytes += bytes;
+        self.time.network_noise_ps += bytes as i64 * (message.gap_per_byte_ps as i64 - usual_ps);
+    }
+}
+
+/// Returns what the message costs that a busy time sends or receives.
+pub(super) fn message(busy: &BusyTime, schedule: &Schedule, costs: &Costs<'_>) -> Parameters {
+    let to = schedule.operation(busy.owner, busy.operation).peer;
+    costs.message((busy.owner, to), busy.operation)
 }
 
 /// Returns the bytes of a message after the first.

@@ -2,7 +2,7 @@
 
 use super::Finder;
 use super::hits;
-use crate::engine::simulate_with_log;
+use crate::engine::{Costs, simulate_with_log};
 use crate::noise::Noise;
 use crate::noise::phase::Phase;
 use crate::noise::trace::Trace;
@@ -13,6 +13,11 @@ use crate::{Model, simulate};
 use proptest::prelude::*;
 
 const RANKS: u32 = 11;
+
+/// Returns our rules, with messages that all cost the same.
+fn usual(parameters: &Parameters) -> Costs<'static> {
+    Costs { parameters: *parameters, model: Model::Anechoic, network: None }
+}
 
 /// Returns a recording with a detour of up to 9 µs about every 50 µs.
 fn trace() -> Trace {
@@ -43,7 +48,7 @@ fn the_parts_of_the_path_are_the_time_of_the_job() {
         let schedule = pattern.schedule(&job).expect("a schedule");
         for parameters in networks() {
             for noise in [Noise::Quiet, noise(RANKS as usize, 3)] {
-                let finder = Finder { parameters: &parameters, schedule: &schedule };
+                let finder = Finder { costs: usual(&parameters), schedule: &schedule };
                 let (outcome, path) = finder.path(&mut noise.clone(), &|_| true).expect("executed");
                 let context = format!("{}: {parameters:?}, {:?}", pattern.name, path.time);
                 assert_eq!(path.time.sum_ps(&parameters), outcome.end_ps(), "{context}");
@@ -55,7 +60,8 @@ fn the_parts_of_the_path_are_the_time_of_the_job() {
                     &mut |_, _| true,
                 );
                 assert_eq!(same.expect("executed"), outcome, "the log changes nothing: {context}");
-                let hits = hits::find(&path, &schedule, &parameters, &noise).unwrap_or_default();
+                let hits =
+                    hits::find(&path, &schedule, &usual(&parameters), &noise).unwrap_or_default();
                 let lost_ps: u64 = hits.iter().map(|hit| hit.lost_ps).sum();
                 assert_eq!(lost_ps, path.time.noise_ps, "{context}");
             }
@@ -78,7 +84,7 @@ fn counts_on_the_path_are_between_the_differences_on_both_sides() {
         let job = Job { ranks: RANKS, iterations: 3, grain_ns: 30_000, bytes: 1_000 };
         let schedule = pattern.schedule(&job).expect("a schedule");
         let end = |parameters: Parameters| {
-            let finder = Finder { parameters: &parameters, schedule: &schedule };
+            let finder = Finder { costs: usual(&parameters), schedule: &schedule };
             let (outcome, path) = finder.path(&mut Noise::Quiet, &|_| true).expect("executed");
             (outcome.end_ps() as i64, path.time)
         };
@@ -137,10 +143,10 @@ proptest! {
     fn the_parts_are_the_whole_on_several_cpus(schedule in job(), network in 0_usize..13, seed in 0_u64..9) {
         let parameters = networks()[network];
         let mut noise = if seed == 0 { Noise::Quiet } else { noise(4 * schedule.cpus(), seed) };
-        let executed = simulate_with_log(&schedule, &parameters, &mut noise.clone(), &mut |_, _| true);
+        let executed = simulate_with_log(usual(&parameters), &schedule, &mut noise.clone(), &mut |_, _| true);
         // Ranks may wait for each other in a circle.
         prop_assume!(executed.is_ok());
-        let finder = Finder { parameters: &parameters, schedule: &schedule };
+        let finder = Finder { costs: usual(&parameters), schedule: &schedule };
         let (outcome, path) = finder.path(&mut noise, &|_| true).expect("executed");
         prop_assert_eq!(path.time.sum_ps(&parameters), outcome.end_ps(), "{:?}", path.time);
     }
@@ -154,7 +160,7 @@ fn without_a_detour_the_ranks_that_it_delayed_are_earlier() {
     let job = Job { ranks: RANKS, iterations: 1, grain_ns: 90_000, bytes: 8 };
     let schedule = pattern.schedule(&job).expect("sound");
     let parameters = network("none").expect("a network").parameters;
-    let finder = Finder { parameters: &parameters, schedule: &schedule };
+    let finder = Finder { costs: usual(&parameters), schedule: &schedule };
     let noise = noise(RANKS as usize, 5);
     let finish = |noise: &Noise| {
         let mut noise = noise.clone();
@@ -168,7 +174,7 @@ fn without_a_detour_the_ranks_that_it_delayed_are_earlier() {
     let (outcome, path) = finder.path(&mut noise.clone(), &|_| true).expect("executed");
     assert_eq!(path.ranks.len() as u32, RANKS);
     assert_eq!(outcome.finish_ps, finish(&noise));
-    let hits = hits::find(&path, &schedule, &parameters, &noise).expect("recorded");
+    let hits = hits::find(&path, &schedule, &usual(&parameters), &noise).expect("recorded");
     assert!(hits.len() > 10, "{hits:?}");
     let mut reached_the_end = 0;
     for hit in &hits {

@@ -1,5 +1,6 @@
 //! What operations cost: the rules of LogGOPS, and how noise lengthens them.
 
+use crate::network_noise::NetworkNoise;
 use crate::noise::Noise;
 use crate::parameters::{PS, Parameters};
 use schemars::JsonSchema;
@@ -13,9 +14,18 @@ pub enum Model {
     Anechoic,
     /// The rules of LogGOPSim: the same times in whole ns, its faults included.
     LogGopSim,
+    /// The rules of ATLAHS's fork of LogGOPSim: the same times in whole ns, its faults included.
+    Atlahs,
     /// As [`Model::Anechoic`], for patterns only: each rank takes messages when it waits for them, round after round. Much
     /// faster. A schedule is simulated as by [`Model::Anechoic`].
     Rounds,
+}
+
+impl Model {
+    /// Returns whether noise lengthens operations as in LogGOPSim: it replays recordings.
+    pub(crate) fn replays(self) -> bool {
+        matches!(self, Self::LogGopSim | Self::Atlahs)
+    }
 }
 
 /// The time of an operation on a CPU.
@@ -29,19 +39,30 @@ pub(super) struct Busy {
 
 /// The costs of all operations.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Costs {
-    pub(super) parameters: Parameters,
-    pub(super) model: Model,
+pub(crate) struct Costs<'a> {
+    pub(crate) parameters: Parameters,
+    pub(crate) model: Model,
+    /// Absent if all messages cost the same.
+    pub(crate) network: Option<&'a NetworkNoise>,
 }
 
-impl Costs {
+impl Costs<'_> {
+    /// Returns what a message between two ranks costs: that of this operation of the sender.
+    #[inline]
+    pub(crate) fn message(&self, ranks: (u32, u32), send: u32) -> Parameters {
+        match self.network {
+            None => self.parameters,
+            Some(network) => network.message(&self.parameters, ranks, send),
+        }
+    }
+
     /// Returns the time of a computation of `work_ns`.
     #[inline]
     pub(super) fn compute(&self, noise: &mut Noise, cpu: usize, at: u64, work_ns: u64) -> Busy {
         let work_ps = work_ns * PS;
         match self.model {
             Model::Anechoic | Model::Rounds => stretched(noise, cpu, at, work_ps),
-            Model::LogGopSim => self.added(noise, cpu, at, work_ps, work_ps),
+            Model::LogGopSim | Model::Atlahs => self.added(noise, cpu, at, work_ps, work_ps),
         }
     }
 
@@ -52,7 +73,7 @@ impl Costs {
         let copy_ps = self.per_byte(self.parameters.overhead_per_byte_ps, bytes);
         match self.model {
             Model::Anechoic | Model::Rounds => stretched(noise, cpu, at, overhead_ps + copy_ps),
-            Model::LogGopSim => {
+            Model::LogGopSim | Model::Atlahs => {
                 self.added(noise, cpu, at, overhead_ps, overhead_ps.wrapping_add(copy_ps))
             }
         }
@@ -62,10 +83,16 @@ impl Costs {
     ///
     /// By our rules, the CPU takes O for each byte while they arrive, and o when all of them have.
     #[inline]
-    pub(super) fn receive(&self, noise: &mut Noise, cpu: usize, at: u64, bytes: u64) -> Busy {
-        let overhead_ps = self.parameters.overhead_ps;
-        let copy_ps = self.per_byte(self.parameters.overhead_per_byte_ps, bytes);
-        let wire_ps = self.per_byte(self.parameters.gap_per_byte_ps, bytes);
+    pub(super) fn receive(
+        &self,
+        message: &Parameters,
+        noise: &mut Noise,
+        (cpu, at): (usize, u64),
+        bytes: u64,
+    ) -> Busy {
+        let overhead_ps = message.overhead_ps;
+        let copy_ps = self.per_byte(message.overhead_per_byte_ps, bytes);
+        let wire_ps = self.per_byte(message.gap_per_byte_ps, bytes);
         match self.model {
             Model::Anechoic | Model::Rounds => {
                 let copied = noise.end(cpu, at, copy_ps);
@@ -75,7 +102,7 @@ impl Costs {
                     lost_ps: end_ps.saturating_sub(at + overhead_ps + copy_ps.max(wire_ps)),
                 }
             }
-            Model::LogGopSim => {
+            Model::LogGopSim | Model::Atlahs => {
                 let all_ps = overhead_ps.wrapping_add(copy_ps.max(wire_ps));
                 self.added(noise, cpu, at, overhead_ps, all_ps)
             }
@@ -84,19 +111,21 @@ impl Costs {
 
     /// Returns when a message arrives whose send began at `at`.
     #[inline]
-    pub(super) fn arrival(&self, at: u64, busy: &Busy) -> u64 {
-        let Parameters { latency_ps, overhead_ps, .. } = self.parameters;
+    pub(super) fn arrival(&self, message: &Parameters, at: u64, busy: &Busy) -> u64 {
+        let &Parameters { latency_ps, overhead_ps, .. } = message;
         match self.model {
             Model::Anechoic | Model::Rounds => busy.end_ps + latency_ps,
-            Model::LogGopSim => at.wrapping_add(overhead_ps).wrapping_add(latency_ps),
+            Model::LogGopSim | Model::Atlahs => {
+                at.wrapping_add(overhead_ps).wrapping_add(latency_ps)
+            }
         }
     }
 
     /// Returns when a network interface is free that began with a message at `at`.
     #[inline]
-    pub(super) fn interface_free(&self, at: u64, bytes: u64) -> u64 {
-        let wire_ps = self.per_byte(self.parameters.gap_per_byte_ps, bytes);
-        at.wrapping_add(self.parameters.gap_ps).wrapping_add(wire_ps)
+    pub(super) fn interface_free(&self, message: &Parameters, at: u64, bytes: u64) -> u64 {
+        let wire_ps = self.per_byte(message.gap_per_byte_ps, bytes);
+        at.wrapping_add(message.gap_ps).wrapping_add(wire_ps)
     }
 
     /// Returns the time of all bytes after the first. LogGOPSim wraps around for none.
@@ -104,7 +133,7 @@ impl Costs {
     fn per_byte(&self, ps: u64, bytes: u64) -> u64 {
         match self.model {
             Model::Anechoic | Model::Rounds => bytes.saturating_sub(1) * ps,
-            Model::LogGopSim => bytes.wrapping_sub(1).wrapping_mul(ps),
+            Model::LogGopSim | Model::Atlahs => bytes.wrapping_sub(1).wrapping_mul(ps),
         }
     }
 

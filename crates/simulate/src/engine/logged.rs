@@ -3,24 +3,22 @@
 use super::costs::{Busy, Costs};
 use super::log::{BusyTime, Cause, Log};
 use super::queue::Event;
-use super::{Engine, Model, ON_ITS_WAY, Outcome, Progress};
+use super::{Engine, ON_ITS_WAY, Outcome, Progress};
 use crate::noise::Noise;
-use crate::parameters::Parameters;
 use crate::schedule::Schedule;
 use anechoic_recording::Problem;
 
-/// Simulates a schedule by our rules. Returns also what each operation waited for, and for each rank its CPU that finished
+/// Simulates a schedule, which must be by our rules. Returns also what each operation waited for, and for each rank its CPU that finished
 /// last.
 ///
 /// # Errors
 /// As [`simulate`].
 pub(crate) fn simulate_with_log(
+    costs: Costs<'_>,
     schedule: &Schedule,
-    parameters: &Parameters,
     noise: &mut Noise,
     progress: Progress<'_>,
 ) -> Result<(Outcome, Log, Vec<usize>), Problem> {
-    let costs = Costs { parameters: *parameters, model: Model::Anechoic };
     let mut engine = Engine::new(schedule, costs, noise);
     let mut log = Log::new(engine.clocks.len(), schedule.len());
     engine.log = Some(&mut log);

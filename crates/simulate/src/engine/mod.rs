@@ -1,6 +1,7 @@
 //! The simulation of a schedule: one event after the other, in the order of their times.
 
 mod ahead;
+mod atlahs;
 mod costs;
 pub(crate) mod log;
 mod logged;
@@ -9,6 +10,7 @@ mod queue;
 mod stuck;
 mod waits;
 
+pub(crate) use costs::Costs;
 pub use costs::Model;
 pub(crate) use logged::simulate_with_log;
 
@@ -16,7 +18,6 @@ use crate::noise::Noise;
 use crate::parameters::{LATEST_PS, Parameters};
 use crate::schedule::{Kind, ON_START, Operation, Schedule};
 use anechoic_recording::{Problem, ProblemKind};
-use costs::Costs;
 use log::{Cause, Log};
 use matching::{Entry, Matching, Waiting};
 use queue::{Event, Queue};
@@ -65,7 +66,24 @@ pub fn simulate(
     noise: &mut Noise,
     progress: Progress<'_>,
 ) -> Result<Outcome, Problem> {
-    let mut engine = Engine::new(schedule, Costs { parameters: *parameters, model }, noise);
+    let costs = Costs { parameters: *parameters, model, network: None };
+    simulate_at(costs, schedule, noise, progress)
+}
+
+/// Simulates a schedule at these costs.
+///
+/// # Errors
+/// As [`simulate`].
+pub(crate) fn simulate_at(
+    costs: Costs<'_>,
+    schedule: &Schedule,
+    noise: &mut Noise,
+    progress: Progress<'_>,
+) -> Result<Outcome, Problem> {
+    if costs.model == Model::Atlahs {
+        return atlahs::simulate(costs, schedule, noise, progress);
+    }
+    let mut engine = Engine::new(schedule, costs, noise);
     engine.finish(progress)?;
     Ok(engine.outcome())
 }
@@ -87,7 +105,7 @@ pub(crate) fn ended_early() -> Problem {
 /// A simulation in progress.
 struct Engine<'a> {
     schedule: &'a Schedule,
-    costs: Costs,
+    costs: Costs<'a>,
     noise: &'a mut Noise,
     queue: Queue,
     matching: Matching,
@@ -109,7 +127,7 @@ struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(schedule: &'a Schedule, costs: Costs, noise: &'a mut Noise) -> Self {
+    fn new(schedule: &'a Schedule, costs: Costs<'a>, noise: &'a mut Noise) -> Self {
         let ranks = schedule.ranks() as usize;
         let is_parallel = schedule.cpus() > 1 && costs.model != Model::LogGopSim;
         Self {
@@ -176,7 +194,7 @@ impl<'a> Engine<'a> {
             return Ok(());
         }
         match self.costs.model {
-            Model::Anechoic | Model::Rounds => Err(too_late()),
+            Model::Anechoic | Model::Rounds | Model::Atlahs => Err(too_late()),
             Model::LogGopSim => {
                 let remedy = "LogGOPSim wraps around for messages of 0 bytes if g is below G: else simulate less";
                 Err(ProblemKind::Data.problem(TOO_LATE, remedy))
@@ -248,10 +266,11 @@ impl<'a> Engine<'a> {
         let cause = self.note(&event, &busy, (cpu, Some(nic)));
         self.started(event.rank, event.operation, event.time, Log::start_of(cause));
         self.clocks[cpu] = busy.end_ps;
-        self.clocks[nic] = self.costs.interface_free(event.time, shape.size);
+        let message = self.costs.message((event.rank, event.peer), event.operation);
+        self.clocks[nic] = self.costs.interface_free(&message, event.time, shape.size);
         self.lost_ps[event.rank as usize] += busy.lost_ps;
         self.add(Event {
-            time: self.costs.arrival(event.time, &busy),
+            time: self.costs.arrival(&message, event.time, &busy),
             rank: event.peer,
             peer: event.rank,
             shape: event.shape | ON_ITS_WAY,
@@ -299,10 +318,11 @@ impl<'a> Engine<'a> {
             return self.queue(event, free);
         }
         let stream = self.stream(rank, shape.cpu);
-        let busy = self.costs.receive(self.noise, stream, event.time, shape.size);
+        let message = self.costs.message((sender, rank), event.operation);
+        let busy = self.costs.receive(&message, self.noise, (stream, event.time), shape.size);
         let cause = self.note(&event, &busy, (cpu, Some(nic)));
         self.clocks[cpu] = busy.end_ps;
-        self.clocks[nic] = self.costs.interface_free(event.time, shape.size);
+        self.clocks[nic] = self.costs.interface_free(&message, event.time, shape.size);
         self.lost_ps[rank as usize] += busy.lost_ps;
         let Some(receive) = self.matching.take(rank, Waiting::Receives, sender, shape.tag) else {
             let entry = Entry::new(sender, shape.tag, event.operation, busy.end_ps);

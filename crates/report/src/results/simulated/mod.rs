@@ -45,6 +45,7 @@ const EXAMPLES: &str = "Examples:
   anechoic simulate --pattern halo2d --ranks 1e5 --replicas 2 --sources 0 --network daint noise
   anechoic simulate --pattern sweep --ranks 256 --tolerate 1% noise                   what may grow until it is 1 % slower
   anechoic simulate --pattern chain --ranks 64 --law once --on-rank 32 --delay 10ms   one delay, and how far it reaches
+  anechoic simulate --pattern barrier --network-noise latencies.txt                   noise of the network alone
   anechoic simulate --goal job.goal --model loggopsim noise                           the times of LogGOPSim
   anechoic simulate --trace traces noise                                              an MPI program, traced by liballprof
   anechoic simulate --pattern barrier --law periodic --json | jq .slowdown";
@@ -68,6 +69,12 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
     }
     screen.context(&found.network);
     screen.context(&words::parameters(found));
+    if let Some(network) = &found.network_noise {
+        words::drawn(network).iter().for_each(|text| screen.context(text));
+        if found.noise.is_none() {
+            screen.context(&format!("seed {} · no noise on CPUs", network.seed));
+        }
+    }
     if let Some(noise) = &found.noise {
         if let Some(law) = &noise.law {
             screen.context(law);
@@ -80,11 +87,11 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
     screen.in_terminal(|terminal| {
         words::headline(found).iter().for_each(|text| terminal.headline(text));
     });
-    if let Some(tolerance) = found.tolerance.as_ref().filter(|_| found.noise.is_none()) {
+    if let Some(tolerance) = found.tolerance.as_ref().filter(|_| found.slowdown.is_none()) {
         screen.section(&tolerance::heading(tolerance));
         screen.table(tolerance::table(tolerance, &found.parameters, false));
     }
-    if found.noise.is_none() {
+    if found.slowdown.is_none() {
         screen.gap();
         screen.note("give a recording of `anechoic run`, or --law, to see what noise costs");
         return screen;

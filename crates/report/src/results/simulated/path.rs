@@ -18,20 +18,31 @@ struct Part {
     name: &'static str,
     /// How often the path with noise has it; absent for what has no number.
     times: Option<u64>,
-    quiet_ps: u64,
-    noisy_ps: u64,
+    quiet_ps: i64,
+    noisy_ps: i64,
 }
 
 /// Returns what the time of the path consists of, without what takes none.
 fn parts(path: &CriticalPath, parameters: &Parameters) -> Vec<Part> {
     let (quiet, noisy) = (&path.quiet, &path.noisy);
-    let part = |name, times, quiet_ps, noisy_ps| Part { name, times, quiet_ps, noisy_ps };
+    let part = |name, times, quiet_ps: u64, noisy_ps: u64| Part {
+        name,
+        times,
+        quiet_ps: quiet_ps as i64,
+        noisy_ps: noisy_ps as i64,
+    };
     let each = |name, quiet: u64, noisy: u64, ps: u64| {
         part(name, Some(noisy).filter(|_| ps > 0), quiet * ps, noisy * ps)
     };
     let mut parts = vec![
         part("computation", None, quiet.compute_ps, noisy.compute_ps),
         part("noise", path.detours, quiet.noise_ps, noisy.noise_ps),
+        Part {
+            name: "noise of the network",
+            times: None,
+            quiet_ps: quiet.network_noise_ps,
+            noisy_ps: noisy.network_noise_ps,
+        },
         each("L: messages on their way", quiet.latencies, noisy.latencies, parameters.latency_ps),
         each("o: CPUs, messages", quiet.overheads, noisy.overheads, parameters.overhead_ps),
         each("g: network interfaces", quiet.gaps, noisy.gaps, parameters.gap_ps),
@@ -48,7 +59,7 @@ fn parts(path: &CriticalPath, parameters: &Parameters) -> Vec<Part> {
             parameters.overhead_per_byte_ps,
         ),
     ];
-    parts.retain(|part| part.quiet_ps + part.noisy_ps > 0);
+    parts.retain(|part| (part.quiet_ps, part.noisy_ps) != (0, 0));
     parts
 }
 
@@ -62,10 +73,15 @@ pub(super) fn heading(path: &CriticalPath) -> String {
 }
 
 /// Writes a part of the time of a path, and its share.
-fn part_of_all(ps: u64, all_ps: u64) -> String {
+fn part_of_all(ps: i64, all_ps: u64) -> String {
     match ps {
         0 => "–".to_owned(),
-        ps => format!("{} {:>7}", fine(ps as f64 / 1e3), share(ps as f64 / all_ps.max(1) as f64)),
+        ps => {
+            let sign = if ps < 0 { "−" } else { "" };
+            let (ps, all_ps) = (ps.unsigned_abs() as f64, all_ps.max(1) as f64);
+            let part = format!("{sign}{}", share(ps / all_ps));
+            format!("{sign}{} {part:>7}", fine(ps / 1e3))
+        }
     }
 }
 

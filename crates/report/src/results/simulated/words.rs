@@ -4,7 +4,8 @@ use super::{path, tolerance};
 use crate::names::title_of;
 use crate::units::{asked, bounds, bytes, count, counted, fine, share, slowdown};
 use anechoic_simulate::{
-    Fate, Model, NoiseFacts, Phase, Replica, Simulation, Slowdown, TracedFacts,
+    DrawnFacts, Fate, Model, NetworkEffect, NoiseFacts, Phase, Replica, Simulation, Slowdown,
+    TracedFacts,
 };
 
 /// Describes what ranks did.
@@ -59,6 +60,22 @@ pub(super) fn parameters(found: &Simulation) -> String {
     parts.join(" · ")
 }
 
+/// Describes what messages take that is drawn, a line for each file.
+pub(super) fn drawn(network: &NetworkEffect) -> Vec<String> {
+    let line = |what: &str, facts: &DrawnFacts, unit: fn(u64) -> String| {
+        let values = counted(facts.values, "value", "values");
+        let [least, median, most] = [facts.least_ps, facts.median_ps, facts.most_ps].map(unit);
+        format!(
+            "{what} of each message: {values} of {}, {least} to {most}, median {median}",
+            facts.file
+        )
+    };
+    let latencies = network.latencies.iter();
+    let latencies = latencies.map(|facts| line("L", facts, |ps| fine(ps as f64 / 1e3)));
+    let gaps = network.gaps_per_byte.iter();
+    latencies.chain(gaps.map(|facts| line("G", facts, |ps| format!("{ps} ps/B")))).collect()
+}
+
 /// Describes whose noise comes together, the seed and the rules.
 pub(super) fn phase(found: &Simulation, noise: &NoiseFacts) -> String {
     let together = match (noise.phase, &noise.law) {
@@ -71,6 +88,7 @@ pub(super) fn phase(found: &Simulation, noise: &NoiseFacts) -> String {
         Model::Anechoic => "",
         Model::Rounds => " · round by round",
         Model::LogGopSim => " · rules of LogGOPSim",
+        Model::Atlahs => " · rules of ATLAHS",
     };
     format!("seed {} · {together}{rules}", noise.seed)
 }
@@ -99,7 +117,22 @@ pub(super) fn headline(found: &Simulation) -> Vec<String> {
         "With noise, the job takes {} times as long {simulations}{range}; without noise {quiet}.",
         slowdown(whole.median)
     )];
-    sentences.push(fate(whole));
+    sentences.push(fate(found, whole));
+    if let (Some(network), Some(_)) = (&found.network_noise, &found.noise) {
+        let interval = match network.interval {
+            Some(interval) => {
+                let range = bounds(Some(interval), None, |cost| format!("{cost:+.3}"));
+                format!(", 95 %: {range}")
+            }
+            None => String::new(),
+        };
+        sentences.push(format!(
+            "Without noise of the network the median would be {} instead of {} ({:+.3}{interval}).",
+            slowdown(network.without),
+            slowdown(whole.median),
+            network.cost
+        ));
+    }
     sentences.extend(costliest(found, whole));
     let guest = found.noise.as_ref().is_some_and(|noise| noise.guest);
     sentences.extend(path::sentence(found, guest));
@@ -132,19 +165,23 @@ fn costliest(found: &Simulation, whole: &Slowdown) -> Option<String> {
 }
 
 /// Returns what became of the noise.
-fn fate(whole: &Slowdown) -> String {
+fn fate(found: &Simulation, whole: &Slowdown) -> String {
     let fate = match whole.fate {
-        Fate::Nothing => return "Noise met no rank at work.".to_owned(),
-        Fate::Absorbed => "part of it was absorbed, while ranks waited",
-        Fate::PassedOn => "it was passed on",
-        Fate::Amplified => "it was amplified, because ranks delayed each other in turn",
+        Some(Fate::Nothing) => return "Noise met no rank at work.".to_owned(),
+        Some(Fate::Absorbed) => ": part of it was absorbed, while ranks waited",
+        Some(Fate::PassedOn) => ": it was passed on",
+        Some(Fate::Amplified) => ": it was amplified, because ranks delayed each other in turn",
+        None => ", together with noise of the network",
     };
     let (job_ns, change) = match whole.delay_ns < 0.0 {
         true => (-whole.delay_ns, "shorter, because messages came in another order"),
         false => (whole.delay_ns, "longer"),
     };
+    if found.noise.is_none() {
+        return format!("Noise of the network made the job {} {change}.", fine(job_ns));
+    }
     format!(
-        "Noise took {} from a rank on average and {} at most, and made the job {} {change}: {fate}.",
+        "Noise took {} from a rank on average and {} at most, and made the job {} {change}{fate}.",
         fine(whole.lost_ns),
         fine(whole.most_lost_ns),
         fine(job_ns),
