@@ -134,7 +134,8 @@ impl Values {
     /// Returns the value at this share of 2^64 of all.
     #[inline]
     fn draw(&self, random: u64) -> u64 {
-        self.ps[(u128::from(random) * self.ps.len() as u128 >> 64) as usize]
+        let place = u128::from(random) * self.ps.len() as u128;
+        self.ps[(place >> 64) as usize]
     }
 
     fn facts(&self) -> DrawnFacts {

@@ -25,24 +25,14 @@ struct Part {
 /// Returns what the time of the path consists of, without what takes none.
 fn parts(path: &CriticalPath, parameters: &Parameters) -> Vec<Part> {
     let (quiet, noisy) = (&path.quiet, &path.noisy);
-    let part = |name, times, quiet_ps: u64, noisy_ps: u64| Part {
-        name,
-        times,
-        quiet_ps: quiet_ps as i64,
-        noisy_ps: noisy_ps as i64,
-    };
+    let part = |name, times, quiet_ps, noisy_ps| Part { name, times, quiet_ps, noisy_ps };
     let each = |name, quiet: u64, noisy: u64, ps: u64| {
-        part(name, Some(noisy).filter(|_| ps > 0), quiet * ps, noisy * ps)
+        part(name, Some(noisy).filter(|_| ps > 0), (quiet * ps) as i64, (noisy * ps) as i64)
     };
     let mut parts = vec![
-        part("computation", None, quiet.compute_ps, noisy.compute_ps),
-        part("noise", path.detours, quiet.noise_ps, noisy.noise_ps),
-        Part {
-            name: "noise of the network",
-            times: None,
-            quiet_ps: quiet.network_noise_ps,
-            noisy_ps: noisy.network_noise_ps,
-        },
+        part("computation", None, quiet.compute_ps as i64, noisy.compute_ps as i64),
+        part("noise", path.detours, quiet.noise_ps as i64, noisy.noise_ps as i64),
+        part("noise of the network", None, quiet.network_noise_ps, noisy.network_noise_ps),
         each("L: messages on their way", quiet.latencies, noisy.latencies, parameters.latency_ps),
         each("o: CPUs, messages", quiet.overheads, noisy.overheads, parameters.overhead_ps),
         each("g: network interfaces", quiet.gaps, noisy.gaps, parameters.gap_ps),

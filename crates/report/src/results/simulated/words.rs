@@ -62,18 +62,19 @@ pub(super) fn parameters(found: &Simulation) -> String {
 
 /// Describes what messages take that is drawn, a line for each file.
 pub(super) fn drawn(network: &NetworkEffect) -> Vec<String> {
-    let line = |what: &str, facts: &DrawnFacts, unit: fn(u64) -> String| {
-        let values = counted(facts.values, "value", "values");
-        let [least, median, most] = [facts.least_ps, facts.median_ps, facts.most_ps].map(unit);
-        format!(
-            "{what} of each message: {values} of {}, {least} to {most}, median {median}",
-            facts.file
-        )
-    };
     let latencies = network.latencies.iter();
-    let latencies = latencies.map(|facts| line("L", facts, |ps| fine(ps as f64 / 1e3)));
+    let latencies = latencies.map(|facts| file("L", facts, |ps| fine(ps as f64 / 1e3)));
     let gaps = network.gaps_per_byte.iter();
-    latencies.chain(gaps.map(|facts| line("G", facts, |ps| format!("{ps} ps/B")))).collect()
+    latencies.chain(gaps.map(|facts| file("G", facts, |ps| format!("{ps} ps/B")))).collect()
+}
+
+fn file(what: &str, facts: &DrawnFacts, unit: fn(u64) -> String) -> String {
+    let values = counted(facts.values, "value", "values");
+    let [least, median, most] = [facts.least_ps, facts.median_ps, facts.most_ps].map(unit);
+    format!(
+        "{what} of each message: {values} of {}, {least} to {most}, median {median}",
+        facts.file
+    )
 }
 
 /// Describes whose noise comes together, the seed and the rules.
