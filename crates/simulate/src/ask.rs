@@ -53,7 +53,7 @@ pub static OPTIONS: &[OptionRow] = &[
         "grain",
         TIME,
         "TIME",
-        "Computation of each rank before each repetition; in a sweep or pipeline after receiving",
+        "Computation before each repetition; in a sweep or pipeline after receiving",
     )
     .default("1ms")
     .conflicts(&["goal", "trace"]),
@@ -125,7 +125,7 @@ pub static OPTIONS: &[OptionRow] = &[
         "phase",
         Value::Choice(phases),
         "WHICH",
-        "Which CPUs begin at the same place of the noise",
+        "CPUs with the same noise at the same time",
     )
     .default("host"),
     OptionRow::new("model", Value::Choice(models), "RULES", "How noise lengthens operations")
@@ -148,7 +148,7 @@ pub static OPTIONS: &[OptionRow] = &[
         "sources",
         Value::Count { least: 0, most: 16 },
         "N",
-        "Sources without which the same simulations are repeated: those with most time, and the longest",
+        "Repeat the simulations without N sources: those with most time, and the longest",
     )
     .default("4"),
     OptionRow::new(
