@@ -1,10 +1,10 @@
 //! The noise that was given, before phases are drawn.
 
 use crate::ask::Ask;
-use crate::noise::Noise;
 use crate::noise::law::{Law, Streams};
 use crate::noise::phase::Phase;
 use crate::noise::trace::Trace;
+use crate::noise::{Delay, Noise};
 use crate::parameters::PS;
 use crate::size::Size;
 use anechoic_predict::phases::{
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Where the noise is from.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct NoiseFacts {
-    /// The law in words; absent if it was recorded.
+    /// The law in words, or the delay on top of recordings; absent if all was recorded.
     pub law: Option<String>,
     /// The recorded hosts.
     pub hosts: Vec<HostFacts>,
@@ -43,8 +43,33 @@ pub(crate) enum Given {
     Law(Law),
     /// None on CPUs: there is noise of the network only.
     QuietCpus,
-    /// Recordings, with the detours of all their CPUs and the number of CPUs of each.
-    Recorded { recorded: Box<Recorded>, traces: Arc<Vec<Trace>>, cpus: Vec<usize> },
+    /// Recordings, with the detours of all their CPUs and the number of CPUs of each, and perhaps a delay of one rank.
+    Recorded {
+        recorded: Box<Recorded>,
+        traces: Arc<Vec<Trace>>,
+        cpus: Vec<usize>,
+        delay: Option<OneDelay>,
+    },
+}
+
+/// A single delay of one rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OneDelay {
+    /// The rank.
+    pub(crate) rank: usize,
+    /// Its start, in ns.
+    pub(crate) at_ns: u64,
+    /// Its length, in ns.
+    pub(crate) delay_ns: u64,
+}
+
+impl OneDelay {
+    fn from_law(law: Law) -> Option<Self> {
+        match law {
+            Law::Once { cpu, at_ns, delay_ns } => Some(Self { rank: cpu, at_ns, delay_ns }),
+            _ => None,
+        }
+    }
 }
 
 /// Noise with longer detours.
@@ -65,15 +90,15 @@ impl Given {
         ask: &Ask,
         places: &[PathBuf],
     ) -> Result<(Option<Self>, Vec<String>), Problem> {
-        if let Some(law) = ask.law {
-            return match places.first() {
-                None => Ok((Some(Self::Law(law)), vec![])),
-                Some(place) => {
-                    let why = "noise is either drawn by --law or taken from recordings";
-                    let problem = ProblemKind::Usage.problem(why, "give one of them");
-                    Err(problem.about(place.display()))
-                }
-            };
+        let delay = ask.law.and_then(OneDelay::from_law);
+        match (ask.law, places.first()) {
+            (Some(law), None) => return Ok((Some(Self::Law(law)), vec![])),
+            (Some(_), Some(place)) if delay.is_none() => {
+                let why = "noise is either drawn by --law or taken from recordings";
+                let problem = ProblemKind::Usage.problem(why, "give one of them, or --law once");
+                return Err(problem.about(place.display()));
+            }
+            _ => {}
         }
         if places.is_empty() {
             return Ok((ask.network_noise.as_ref().map(|_| Self::QuietCpus), vec![]));
@@ -88,17 +113,15 @@ impl Given {
             );
         }
         let cpus = recorded.hosts.iter().map(|host| host.cpus().len()).collect();
-        Ok((
-            Some(Self::Recorded { recorded: Box::new(recorded), traces: Arc::new(traces), cpus }),
-            notes,
-        ))
+        let (recorded, traces) = (Box::new(recorded), Arc::new(traces));
+        Ok((Some(Self::Recorded { recorded, traces, cpus, delay }), notes))
     }
 
     /// Refuses noise that does not fit the schedule.
     pub(crate) fn check(&self, ask: &Ask, size: &Size) -> Result<(), Problem> {
-        match self {
-            Self::Law(Law::Once { cpu, .. }) if *cpu >= size.ranks as usize => {
-                let why = format!("there is no rank {cpu}: there are {}", size.ranks);
+        match self.one_delay() {
+            Some(OneDelay { rank, .. }) if rank >= size.ranks as usize => {
+                let why = format!("there is no rank {rank}: there are {}", size.ranks);
                 Err(ProblemKind::Usage.problem(why, "give --on-rank below that"))
             }
             _ if ask.model.replays() && !self.suits_loggopsim(ask, size) => {
@@ -111,7 +134,7 @@ impl Given {
 
     /// Returns whether LogGOPSim can place all operations in all recordings.
     pub(crate) fn suits_loggopsim(&self, ask: &Ask, size: &Size) -> bool {
-        let Self::Recorded { traces, .. } = self else { return false };
+        let Self::Recorded { traces, delay: None, .. } = self else { return false };
         let longest_ps = (size.longest_ns * PS).max(ask.parameters.overhead_ps);
         traces.iter().all(|trace| trace.too_long_for_loggopsim_ps() > longest_ps)
     }
@@ -121,9 +144,18 @@ impl Given {
         !matches!(self, Self::QuietCpus)
     }
 
-    /// Returns whether it is a single delay of one rank.
+    /// Returns whether it is a single delay of one rank, and nothing else.
     pub(crate) fn is_one_delay(&self) -> bool {
         matches!(self, Self::Law(Law::Once { .. }))
+    }
+
+    /// Returns the single delay of one rank, with or without other noise.
+    pub(crate) fn one_delay(&self) -> Option<OneDelay> {
+        match self {
+            Self::Law(law) => OneDelay::from_law(*law),
+            Self::Recorded { delay, .. } => *delay,
+            Self::QuietCpus => None,
+        }
     }
 
     /// Returns a note if the job takes more time than was recorded: what decides is then the longest detour.
@@ -163,9 +195,17 @@ impl Given {
             Self::Law(law) => {
                 Noise::Law(Streams::new(*law, streams, seed, ask.phase == Phase::Common))
             }
-            Self::Recorded { traces, cpus, .. } => match ask.model.replays() {
+            Self::Recorded { traces, cpus, delay, .. } => match ask.model.replays() {
                 true => Noise::as_loggopsim(traces.clone(), streams, ask.phase, seed),
-                false => Noise::recorded(traces.clone(), cpus, streams, ask.phase, seed),
+                false => {
+                    let delay = delay.map(|OneDelay { rank, at_ns, delay_ns }| Delay {
+                        cpu: rank * size.cpus,
+                        start_ps: at_ns * PS,
+                        end_ps: (at_ns + delay_ns) * PS,
+                    });
+                    let noise = Noise::recorded(traces.clone(), cpus, streams, ask.phase, seed);
+                    noise.with_delay(delay)
+                }
             },
         }
     }
@@ -284,7 +324,7 @@ impl Given {
             Self::Law(law) => (Some(law.words()), vec![], false),
             Self::Recorded { recorded, .. } => {
                 let hosts = recorded.hosts.iter().map(HostFacts::from_host);
-                (None, hosts.collect(), recorded.guest)
+                (ask.law.map(Law::words), hosts.collect(), recorded.guest)
             }
         };
         Some(NoiseFacts { law, hosts, phase: ask.phase, guest, seed: ask.seed })

@@ -2,14 +2,16 @@
 
 use crate::ask::Ask;
 use crate::critical::{self, CriticalPath};
-use crate::engine::{Costs, Model, Outcome};
+use crate::engine::{Costs, Model, Outcome, Progress, simulate_with_ends};
 use crate::given::Given;
 use crate::network_noise::NetworkNoise;
 use crate::noise::Noise;
 use crate::noise::trace::Trace;
 use crate::parameters::TIMES;
 use crate::replica::Replica;
+use crate::schedule::Schedule;
 use crate::size::Size;
+use crate::wave::{self, Ends, IdleWave};
 use crate::work::Work;
 use anechoic_analyze::threads::in_order_at_most;
 use anechoic_predict::phases::{SourceFacts, SourceName};
@@ -83,6 +85,9 @@ impl<'a> Runs<'a> {
             1 + u64::from(both) + given.map_or(0, |given| given.replicas(ask)) * each_replica;
         if given.is_some() && has_path(ask, &size) {
             count += critical::SIMULATIONS;
+            if given.is_some_and(|given| given.one_delay().is_some()) {
+                count += 2 * given.map_or(0, |given| given.replicas(ask));
+            }
         }
         if ask.tolerate.is_some() {
             let growing = 1 + (sources.len() + TIMES.len()) as u64;
@@ -110,13 +115,18 @@ impl<'a> Runs<'a> {
         costs: Costs<'_>,
         noise: &mut Noise,
     ) -> Result<Outcome, Problem> {
+        self.reporting(|progress| self.work.simulate(costs, noise, progress))
+    }
+
+    /// Reports the events of a simulation.
+    fn reporting<T>(&self, simulate: impl FnOnce(Progress<'_>) -> T) -> T {
         let mut before = 0;
         let progress = &mut |done: u64, _| {
             let added = done - before;
             before = done;
             self.report(added)
         };
-        let outcome = self.work.simulate(costs, noise, progress);
+        let outcome = simulate(progress);
         self.report(self.size.events().saturating_sub(before));
         outcome
     }
@@ -225,6 +235,41 @@ impl<'a> Runs<'a> {
     pub(crate) fn quiet_by_loggopsim(&self) -> Option<u64> {
         let quiet = || self.simulate(Model::LogGopSim, &mut Noise::Quiet, None).ok();
         self.both.then(quiet).flatten().map(|outcome| outcome.end_ps())
+    }
+
+    /// Returns the longest message that its sender does not wait for, in bytes.
+    pub(crate) fn eager_bytes(&self) -> u64 {
+        self.ask.parameters.eager_bytes
+    }
+
+    /// Simulates with a single delay and without it. Returns both outcomes, with the ends of all operations.
+    pub(crate) fn ends_with_and_without_delay(
+        &self,
+        schedule: &Schedule,
+        given: &Given,
+        seed: u64,
+    ) -> Result<[Ends; 2], Problem> {
+        let noise = given.draw(self.ask, &self.size, seed);
+        let network = self.ask.network_noise.as_ref().map(|network| network.with_seed(seed));
+        let (parameters, model) = (self.ask.parameters, Model::Anechoic);
+        let costs = Costs { parameters, model, network: network.as_ref() };
+        let simulate = |mut noise: Noise| {
+            self.reporting(|progress| simulate_with_ends(costs, schedule, &mut noise, progress))
+        };
+        Ok([simulate(noise.clone())?, simulate(noise.without_delay())?])
+    }
+
+    /// Finds the wave of a single delay in these replicas; none of large jobs and by the rules of others.
+    pub(crate) fn wave(
+        &self,
+        given: &Given,
+        replicas: &[Replica],
+    ) -> Result<Option<IdleWave>, Problem> {
+        let Some(schedule) = self.work.schedule().filter(|_| self.has_path()) else {
+            return Ok(None);
+        };
+        let seeds: Vec<u64> = replicas.iter().map(|replica| replica.seed).collect();
+        wave::find(self, schedule, given, &seeds)
     }
 
     /// Returns whether the critical path is looked for.

@@ -15,6 +15,7 @@ use crate::runs::Runs;
 use crate::schedule::Schedule;
 use crate::size::Size;
 use crate::tolerance::{self, Tolerance};
+use crate::wave::IdleWave;
 use crate::work::Work;
 use anechoic_analyze::stats::{Interval, mean, quantile};
 use anechoic_predict::phases::SourceFacts;
@@ -53,6 +54,8 @@ pub struct Simulation {
     pub sources: Vec<SourceEffect>,
     /// What the last rank waited for; absent without noise, for large jobs, and by the rules of LogGOPSim.
     pub critical_path: Option<CriticalPath>,
+    /// What a single delay does to other ranks; absent without one, for large jobs, and by the rules of others.
+    pub wave: Option<IdleWave>,
     /// How much may grow until the job is slower by the share that was asked for; absent if none was.
     pub tolerance: Option<Tolerance>,
     /// Notes for the reader.
@@ -137,7 +140,8 @@ pub struct Slowdown {
     pub lost_ns: f64,
     /// The same of the rank that lost most, the median of all replicas.
     pub most_lost_ns: f64,
-    /// What became of the noise; absent with noise of the network, which takes no time of ranks.
+    /// What became of the noise; absent with noise of the network, which takes no time of ranks, and for a delay on top of
+    /// other noise.
     pub fate: Option<Fate>,
     /// The same replicas by the rules of LogGOPSim: their median slowdown. Absent for what these rules cannot simulate, and
     /// by these rules themselves.
@@ -212,6 +216,7 @@ pub fn run(
         slowdown: None,
         sources: vec![],
         critical_path: None,
+        wave: None,
         tolerance: None,
         notes,
     };
@@ -252,7 +257,9 @@ fn add_noise(
     found.slowdown = Slowdown::new(&found.replicas, quiet_ps, by_loggopsim, shares);
     let with: Vec<f64> = found.replicas.iter().map(|replica| replica.slowdown).collect();
     found.network_noise = runs.network_effect(&with, without_network);
-    if let Some(slowdown) = found.slowdown.as_mut().filter(|_| found.network_noise.is_some()) {
+    let is_delay_of_many = given.one_delay().is_some() && !given.is_one_delay();
+    let has_fate = found.network_noise.is_none() && !is_delay_of_many;
+    if let Some(slowdown) = found.slowdown.as_mut().filter(|_| !has_fate) {
         slowdown.fate = None;
     }
     let sources = runs.sources.iter().zip(by_source);
@@ -265,6 +272,15 @@ fn add_noise(
     }
     if runs.was_ended() && runs.has_path() {
         found.notes.push("ended early: without the critical path".to_owned());
+    }
+    if !runs.was_ended() {
+        found.wave = match runs.wave(given, &found.replicas) {
+            Err(_) if runs.was_ended() => None,
+            wave => wave?,
+        };
+    }
+    if runs.was_ended() && given.one_delay().is_some() {
+        found.notes.push("ended early: without the wave of the delay".to_owned());
     }
     Ok(())
 }

@@ -1,7 +1,14 @@
 //! One delay on one rank: which ranks it reaches, and how fast.
 
 use crate::{FREE, schedule, simulated};
-use anechoic_simulate::{Action, Builder, Law, Noise, Parameters, Schedule};
+use anechoic_recording::options::Answers;
+use anechoic_simulate::{
+    Action, Ask, Builder, IdleWave, Law, Noise, OPTIONS, Parameters, Schedule, WaveDistance, goal,
+    run,
+};
+use std::io::Write;
+use std::path::PathBuf;
+use tempfile::NamedTempFile;
 
 /// Computation in each iteration.
 const GRAIN_NS: u64 = 100_000;
@@ -99,5 +106,181 @@ fn an_idle_wave_has_its_published_speed() {
             after[middle - front..=middle + front].iter().all(|&late| late > 940_000),
             "{after:?}"
         );
+    }
+}
+
+/// Simulates what these options and recordings ask for, and returns the wave of its delay.
+fn wave(given: &[(&str, &str)], noise: &[PathBuf]) -> IdleWave {
+    let ask = Ask::read(&Answers::read(OPTIONS, given).expect("options")).expect("a request");
+    run(&ask, noise, &|_, _| true).expect("simulated").wave.expect("there is a delay")
+}
+
+/// Writes a file of parameters: only messages on their way take time.
+fn parameters(latency: &str, eager_bytes: &str) -> NamedTempFile {
+    let mut file = NamedTempFile::new().expect("a file");
+    write!(file, "L {latency}\no 0ns\ng 0ns\nG 0ns\nO 0ns\nS {eager_bytes}\n").expect("written");
+    file
+}
+
+/// The published speed again, now as the result says it: with S of 0 each iteration brings the wave two ranks further.
+#[test]
+fn the_speed_of_a_wave_is_that_which_was_published() {
+    let mut goal = NamedTempFile::with_suffix(".goal").expect("a file");
+    goal::write_text(&directed_chain(65, 40), &mut goal).expect("written");
+    let goal = goal.path().to_str().expect("text");
+    for (eager_bytes, speed) in [("1000", 1.0), ("0", 2.0)] {
+        let file = parameters("1us", eager_bytes);
+        let params = file.path().to_str().expect("text");
+        let options = [
+            ("goal", goal),
+            ("params", params),
+            ("law", "once"),
+            ("on-rank", "32"),
+            ("delay", "1ms"),
+            ("at", "50us"),
+        ];
+        let wave = wave(&options, &[]);
+        let time = wave.time_per_message.expect("it moves").median;
+        // An iteration computes for 100 µs, and sends messages in both directions, one after the other.
+        let iteration = 100_000.0 + if speed == 2.0 { 2_000.0 } else { 1_000.0 };
+        assert!((time * speed / iteration - 1.0).abs() < 0.02, "{eager_bytes}: {time}");
+        let loss = wave.loss_per_message.expect("it moves").median;
+        assert!((0.0..=2_000.0).contains(&loss), "{eager_bytes}: {loss}");
+        assert_eq!(wave.ranks_reached, 65.0);
+        let count = |distance: &WaveDistance| (distance.messages, distance.ranks);
+        let expected = (0..=32).map(|messages| (messages, if messages == 0 { 1 } else { 2 }));
+        assert_eq!(
+            wave.distances.iter().map(count).collect::<Vec<_>>(),
+            expected.collect::<Vec<_>>()
+        );
+    }
+}
+
+/// Random numbers of our own, from 0 to 1.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -(1.0 - self.next()).ln() * mean
+    }
+}
+
+/// Returns detours in ns, with the length of the recording.
+fn detours(mean_ns: f64, seed: u64) -> (Vec<(f64, f64)>, f64) {
+    let (mut random, mut at, mut detours) = (Random(seed), 0.0, vec![]);
+    while at < 2e9 {
+        let start = (at + random.exponential(1e6)).round();
+        let length = random.exponential(mean_ns).round().max(1.0);
+        detours.push((start, length));
+        at = start + length;
+    }
+    (detours, at + 1_000.0)
+}
+
+/// A chain of 65 ranks that compute for 1 ms and then wait for both neighbours, by its recursion. Returns how late the
+/// ranks at each distance are when a delay of 10 ms on rank 32 comes to them, as long as it reaches both of them, and when.
+fn chain_by_recursion(
+    (detours, window): (&[(f64, f64)], f64),
+    iterations: usize,
+    random: &mut Random,
+) -> Vec<(f64, f64)> {
+    let phases: Vec<f64> = (0..65).map(|_| random.next() * window).collect();
+    let end = |rank: usize, start: f64| {
+        let (mut at, mut left) = (start, 1e6);
+        let begin = ((start + phases[rank]) / window).floor() * window - phases[rank];
+        let again = detours.iter().map(|&(start, length)| (begin + start, length));
+        let twice = again.clone().chain(again.map(|(start, length)| (start + window, length)));
+        for (start, length) in twice.filter(|(detour, length)| detour + length > start) {
+            if start > at {
+                if left <= start - at {
+                    return at + left;
+                }
+                left -= start - at;
+            }
+            at = at.max(start + length);
+        }
+        at + left
+    };
+    let job = |is_delayed: bool| {
+        let (mut ready, mut all) = (vec![0.0; 65], vec![]);
+        for iteration in 0..iterations {
+            let is_late = |rank: usize| is_delayed && rank == 32 && iteration == 0;
+            let start = |rank: usize| if is_late(rank) { 1e7 } else { ready[rank] };
+            let done: Vec<f64> = (0..65).map(|rank| end(rank, start(rank))).collect();
+            let latest = |rank: usize| {
+                let near = &done[rank.saturating_sub(1)..=(rank + 1).min(64)];
+                near.iter().copied().fold(0.0, f64::max)
+            };
+            ready = (0..65).map(latest).collect();
+            all.push((done, ready.clone()));
+        }
+        all
+    };
+    let (with, without) = (job(true), job(false));
+    let reached = |rank: usize| {
+        let both = with.iter().zip(&without);
+        let ends = both.flat_map(|(a, b)| [(a.0[rank], b.0[rank]), (a.1[rank], b.1[rank])]);
+        let mut late = ends.map(|(with, without)| (with - without, without));
+        late.find(|(late, _)| *late >= 1e6)
+    };
+    let at = |distance: usize| {
+        let (a, b) = (reached(32 - distance)?, reached(32 + distance)?);
+        Some(((a.0 + b.0) / 2.0, (a.1 + b.1) / 2.0))
+    };
+    (0..=32).map_while(at).collect()
+}
+
+/// Under noise a wave decays: against the recursion above, which shares nothing with the simulation.
+#[test]
+fn a_wave_decays_under_noise_as_by_its_recursion() {
+    let file = parameters("0ns", "1000");
+    let params = file.path().to_str().expect("text");
+    let options = [
+        ("pattern", "chain"),
+        ("ranks", "65"),
+        ("iterations", "36"),
+        ("grain", "1ms"),
+        ("params", params),
+        ("law", "once"),
+        ("on-rank", "32"),
+        ("delay", "10ms"),
+        ("phase", "independent"),
+        ("replicas", "60"),
+        ("sources", "0"),
+    ];
+    for mean_ns in [20e3, 100e3] {
+        let (detours, window) = detours(mean_ns, 7);
+        let mut text = NamedTempFile::with_suffix(".txt").expect("a file");
+        for (start, length) in &detours {
+            writeln!(text, "{start} {length}").expect("written");
+        }
+        let length = format!("{window}ns");
+        let options = [&options[..], &[("length", &*length)]].concat();
+        let wave = wave(&options, &[text.path().to_owned()]);
+        let mut random = Random(99);
+        let truth: Vec<_> =
+            (0..60).map(|_| chain_by_recursion((&detours, window), 36, &mut random)).collect();
+        for messages in [8, 16] {
+            let median = |value: fn(&(f64, f64)) -> f64| {
+                let found = truth.iter().filter_map(|found| found.get(messages));
+                let mut values: Vec<f64> = found.map(value).collect();
+                values.sort_by(f64::total_cmp);
+                values[values.len() / 2]
+            };
+            let found = &wave.distances[messages];
+            let (lost, lost_in_truth) = (1e7 - found.late_ns, 1e7 - median(|at| at.0));
+            assert!((lost / lost_in_truth - 1.0).abs() < 0.1, "{lost} {lost_in_truth}");
+            let (after, after_in_truth) = (found.after_ns.expect("reached"), median(|at| at.1));
+            assert!((after / after_in_truth - 1.0).abs() < 0.03, "{after} {after_in_truth}");
+        }
+        let loss = wave.loss_per_message.expect("it moves").median;
+        let usual = (1e7 - wave.distances[16].late_ns) / 16.0;
+        assert!((loss / usual - 1.0).abs() < 0.1, "{loss} {usual}");
     }
 }

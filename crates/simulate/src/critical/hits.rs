@@ -34,14 +34,15 @@ pub(super) struct Hit {
     pub(super) lost_ps: u64,
 }
 
-/// Returns the recorded detours on a path, those that lengthened it most first; none for noise that was not recorded.
+/// Returns the recorded detours on a path, those that lengthened it most first; none for noise that was not recorded, or
+/// not all of it.
 pub(super) fn find(
     path: &Path,
     schedule: &Schedule,
     costs: &Costs<'_>,
     noise: &Noise,
 ) -> Option<Vec<Hit>> {
-    let Noise::Recorded { traces, places } = noise else { return None };
+    let Noise::Recorded { traces, places, delay: None } = noise else { return None };
     let mut hits: BTreeMap<(usize, u32), Hit> = BTreeMap::new();
     for busy in &path.interrupted {
         let stream = stream(busy, schedule);

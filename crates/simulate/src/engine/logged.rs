@@ -28,6 +28,24 @@ pub(crate) fn simulate_with_log(
     Ok((outcome, log, latest))
 }
 
+/// Simulates a schedule, which must be by our rules. Returns also when each operation ends, in ps.
+///
+/// # Errors
+/// As [`simulate`].
+pub(crate) fn simulate_with_ends(
+    costs: Costs<'_>,
+    schedule: &Schedule,
+    noise: &mut Noise,
+    progress: Progress<'_>,
+) -> Result<(Outcome, Vec<u64>), Problem> {
+    let mut ends = vec![0; schedule.len()];
+    let mut engine = Engine::new(schedule, costs, noise);
+    engine.ends = Some(&mut ends);
+    engine.finish(progress)?;
+    let outcome = engine.outcome();
+    Ok((outcome, ends))
+}
+
 impl Engine<'_> {
     /// Returns the place of the clock of a rank's CPU that finished last.
     fn latest_clock(&self, rank: u32) -> usize {

@@ -12,7 +12,7 @@ mod waits;
 
 pub(crate) use costs::Costs;
 pub use costs::Model;
-pub(crate) use logged::simulate_with_log;
+pub(crate) use logged::{simulate_with_ends, simulate_with_log};
 
 use crate::noise::Noise;
 use crate::parameters::{LATEST_PS, Parameters};
@@ -120,6 +120,8 @@ struct Engine<'a> {
     freed: Vec<(u32, Kind, u32)>,
     /// What each operation waited for, if that is asked for.
     log: Option<&'a mut Log>,
+    /// When each operation ends, in ps, if that is asked for.
+    ends: Option<&'a mut [u64]>,
     /// The place of the next event in the order of creation.
     order: u64,
     /// Operations that have ended.
@@ -139,6 +141,7 @@ impl<'a> Engine<'a> {
             queue: Queue::default(),
             freed: vec![],
             log: None,
+            ends: None,
             order: 0,
             done: 0,
             schedule,
@@ -364,6 +367,9 @@ impl<'a> Engine<'a> {
     #[inline]
     fn ended(&mut self, rank: u32, operation: u32, time: u64, cause: Cause) {
         self.done += 1;
+        if let Some(ends) = &mut self.ends {
+            ends[self.schedule.number(rank, operation)] = time;
+        }
         self.release(rank, operation, 0, time, cause);
     }
 

@@ -119,6 +119,11 @@ impl Streams {
         Self { law, cpus: (0..cpus).map(stream).collect() }
     }
 
+    /// Returns whether it is a single delay of one CPU.
+    pub(crate) fn is_one_delay(&self) -> bool {
+        matches!(self.law, Law::Once { .. })
+    }
+
     /// Returns until when a CPU has no detour from this time on, at least: the end of its last work.
     pub(crate) fn quiet_until(&self, cpu: usize, at_ps: u64) -> u64 {
         let stream = &self.cpus[cpu];

@@ -1,9 +1,11 @@
 //! The noise of ranks: how long a piece of work takes on a CPU that is interrupted.
 
+mod delay;
 pub(crate) mod law;
 pub(crate) mod phase;
 pub(crate) mod trace;
 
+pub use delay::Delay;
 use law::{Law, Streams};
 use phase::Phase;
 use std::sync::Arc;
@@ -20,6 +22,8 @@ pub enum Noise {
         traces: Arc<Vec<Trace>>,
         /// For each CPU of each rank: the number of its recording, and where it begins in it, in ps.
         places: Vec<(u32, u64)>,
+        /// A delay of one CPU on top of them.
+        delay: Option<Delay>,
     },
     /// Detours that a law draws for each CPU.
     Law(Streams),
@@ -38,7 +42,7 @@ impl Noise {
     ) -> Self {
         let traces = traces.into();
         let places = phase::places(&traces, hosts, cpus, phase, seed);
-        Self::Recorded { traces, places }
+        Self::Recorded { traces, places, delay: None }
     }
 
     /// Returns recorded noise with the phases that LogGOPSim draws at this second of its clock.
@@ -51,7 +55,7 @@ impl Noise {
     ) -> Self {
         let traces = traces.into();
         let places = phase::as_loggopsim(&traces, cpus, phase, seed);
-        Self::Recorded { traces, places }
+        Self::Recorded { traces, places, delay: None }
     }
 
     /// Returns noise that a law draws, independently for each CPU of all ranks.
@@ -63,21 +67,38 @@ impl Noise {
     /// Returns the same noise with other recordings, of the same lengths.
     pub(crate) fn with_traces(&self, traces: &Arc<Vec<Trace>>) -> Self {
         match self {
-            Self::Recorded { places, .. } => {
-                Self::Recorded { traces: traces.clone(), places: places.clone() }
+            Self::Recorded { places, delay, .. } => {
+                Self::Recorded { traces: traces.clone(), places: places.clone(), delay: *delay }
             }
             other => other.clone(),
         }
     }
 
+    /// Returns the same recorded noise with a delay of one CPU on top of it.
+    #[must_use]
+    pub fn with_delay(mut self, added: Option<Delay>) -> Self {
+        if let Self::Recorded { delay, .. } = &mut self {
+            *delay = added;
+        }
+        self
+    }
+
+    /// Returns the same noise without the delay of one CPU: none if that was all.
+    pub(crate) fn without_delay(&self) -> Self {
+        match self {
+            Self::Law(streams) if streams.is_one_delay() => Self::Quiet,
+            other => other.clone().with_delay(None),
+        }
+    }
+
     /// Returns the same noise where a CPU of all ranks does not have this detour of its recording.
     pub(crate) fn without_detour(&self, cpu: usize, detour: u32) -> Self {
-        let Self::Recorded { traces, places } = self else { return self.clone() };
+        let Self::Recorded { traces, places, delay } = self else { return self.clone() };
         let (mut traces, mut places) = (traces.to_vec(), places.clone());
         let trace = traces[places[cpu].0 as usize].without(detour);
         places[cpu].0 = traces.len() as u32;
         traces.push(trace);
-        Self::Recorded { traces: Arc::new(traces), places }
+        Self::Recorded { traces: Arc::new(traces), places, delay: *delay }
     }
 
     /// Returns when a piece of work ends on a CPU of all ranks that starts it at `start_ps`.
@@ -85,9 +106,16 @@ impl Noise {
     pub(crate) fn end(&mut self, cpu: usize, start_ps: u64, work_ps: u64) -> u64 {
         match self {
             Self::Quiet => start_ps + work_ps,
-            Self::Recorded { traces, places } => {
+            Self::Recorded { traces, places, delay } => {
                 let (trace, phase_ps) = places[cpu];
-                traces[trace as usize].end(start_ps, phase_ps, work_ps)
+                let trace = &traces[trace as usize];
+                match delay {
+                    Some(delay) if delay.cpu == cpu => {
+                        let end = |start_ps, work_ps| trace.end(start_ps, phase_ps, work_ps);
+                        delay.end(start_ps, work_ps, end)
+                    }
+                    _ => trace.end(start_ps, phase_ps, work_ps),
+                }
             }
             Self::Law(streams) => streams.end(cpu, start_ps, work_ps),
         }
@@ -98,7 +126,11 @@ impl Noise {
     pub(crate) fn end_and_quiet(&mut self, cpu: usize, start_ps: u64, work_ps: u64) -> (u64, u64) {
         match self {
             Self::Quiet => (start_ps + work_ps, u64::MAX),
-            Self::Recorded { traces, places } => {
+            Self::Recorded { delay: Some(delay), .. } if delay.cpu == cpu => {
+                let end_ps = self.end(cpu, start_ps, work_ps);
+                (end_ps, self.quiet_until(cpu, end_ps))
+            }
+            Self::Recorded { traces, places, .. } => {
                 let (trace, phase_ps) = places[cpu];
                 traces[trace as usize].end_and_quiet(start_ps, phase_ps, work_ps)
             }
@@ -112,7 +144,7 @@ impl Noise {
     /// Reads what the noise of these CPUs needs at these times, all at once: the processor waits for memory a few times and
     /// not for each.
     pub(crate) fn touch_all(&self, coming: &[(u32, u64)], buckets: &mut Vec<(u32, u32)>) {
-        let Self::Recorded { traces, places } = self else { return };
+        let Self::Recorded { traces, places, .. } = self else { return };
         buckets.clear();
         buckets.extend(coming.iter().map(|&(cpu, at_ps)| {
             let (trace, phase_ps) = places[cpu as usize];
@@ -127,9 +159,13 @@ impl Noise {
     pub(crate) fn quiet_until(&self, cpu: usize, at_ps: u64) -> u64 {
         match self {
             Self::Quiet => u64::MAX,
-            Self::Recorded { traces, places } => {
+            Self::Recorded { traces, places, delay } => {
                 let (trace, phase_ps) = places[cpu];
-                traces[trace as usize].quiet_until(at_ps, phase_ps)
+                let until_ps = traces[trace as usize].quiet_until(at_ps, phase_ps);
+                match delay {
+                    Some(delay) if delay.cpu == cpu => delay.quiet_until(at_ps, until_ps),
+                    _ => until_ps,
+                }
             }
             Self::Law(streams) => streams.quiet_until(cpu, at_ps),
         }
@@ -149,7 +185,7 @@ impl Noise {
     #[inline]
     pub(crate) fn added_as_loggopsim(&self, cpu: usize, start_ps: u64, end_ps: u64) -> u64 {
         match self {
-            Self::Recorded { traces, places } => {
+            Self::Recorded { traces, places, .. } => {
                 let (trace, phase_ps) = places[cpu];
                 let length_ps = end_ps.wrapping_sub(start_ps);
                 traces[trace as usize].added_as_loggopsim(start_ps, phase_ps, length_ps)

@@ -2,6 +2,7 @@
 
 mod path;
 mod tolerance;
+mod wave;
 mod words;
 
 use super::described::{Grouping, Section};
@@ -44,7 +45,8 @@ const EXAMPLES: &str = "Examples:
   anechoic run -d 60s -o noise && anechoic simulate --pattern allreduce-rd --ranks 1024 noise
   anechoic simulate --pattern halo2d --ranks 1e5 --replicas 2 --sources 0 --network daint noise
   anechoic simulate --pattern sweep --ranks 256 --tolerate 1% noise                   what may grow until it is 1 % slower
-  anechoic simulate --pattern chain --ranks 64 --law once --on-rank 32 --delay 10ms   one delay, and how far it reaches
+  anechoic simulate --pattern chain --ranks 64 --law once --on-rank 32 --delay 10ms   how far one delay reaches
+  anechoic simulate --pattern chain --ranks 64 --law once --on-rank 32 noise          the same under recorded noise
   anechoic simulate --pattern barrier --network-noise latencies.txt                   noise of the network alone
   anechoic simulate --goal job.goal --model loggopsim noise                           the times of LogGOPSim
   anechoic simulate --trace traces noise                                              an MPI program, traced by liballprof
@@ -99,6 +101,11 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
     if !found.sources.is_empty() {
         screen.section("without one source (the same simulations)");
         screen.table(sources(found, noise_of_guest(found)));
+    }
+    if let Some(found) = &found.wave {
+        screen.section(&wave::heading(found));
+        screen.table(wave::table(found, view.all));
+        screen.note(&wave::note(found, view.all));
     }
     if let Some(tolerance) = &found.tolerance {
         screen.section(&tolerance::heading(tolerance));

@@ -1,6 +1,6 @@
 //! The sentences on a simulated job.
 
-use super::{path, tolerance};
+use super::{path, tolerance, wave};
 use crate::names::title_of;
 use crate::units::{asked, bounds, bytes, count, counted, fine, share, slowdown};
 use anechoic_simulate::{
@@ -80,9 +80,9 @@ fn file(what: &str, facts: &DrawnFacts, unit: fn(u64) -> String) -> String {
 /// Describes whose noise comes together, the seed and the rules.
 pub(super) fn phase(found: &Simulation, noise: &NoiseFacts) -> String {
     let together = match (noise.phase, &noise.law) {
-        (_, Some(law)) if law.starts_with("one delay") => "on a machine without other noise",
+        (_, Some(law)) if is_delay_alone(law, noise) => "on a machine without other noise",
         (Phase::Common, _) => "all CPUs begin at the same place of their noise",
-        (Phase::Host, None) => "hosts begin at random, their CPUs together",
+        (Phase::Host, _) if !noise.hosts.is_empty() => "hosts begin at random, their CPUs together",
         _ => "each CPU has noise of its own",
     };
     let rules = match found.model {
@@ -92,6 +92,11 @@ pub(super) fn phase(found: &Simulation, noise: &NoiseFacts) -> String {
         Model::Atlahs => " · rules of ATLAHS",
     };
     format!("seed {} · {together}{rules}", noise.seed)
+}
+
+/// Returns whether a single delay is all noise of CPUs.
+fn is_delay_alone(law: &str, noise: &NoiseFacts) -> bool {
+    law.starts_with("one delay") && noise.hosts.is_empty()
 }
 
 /// Returns what was found: how much longer the job takes, and what became of the noise.
@@ -137,6 +142,10 @@ pub(super) fn headline(found: &Simulation) -> Vec<String> {
     sentences.extend(costliest(found, whole));
     let guest = found.noise.as_ref().is_some_and(|noise| noise.guest);
     sentences.extend(path::sentence(found, guest));
+    if let Some(wave) = &found.wave {
+        let is_alone = found.noise.as_ref().is_some_and(|noise| noise.hosts.is_empty());
+        sentences.extend(wave::sentences(wave, found.job.ranks, is_alone));
+    }
     let tolerance = found.tolerance.as_ref();
     sentences.extend(
         tolerance.and_then(|tolerance| tolerance::sentence(tolerance, &found.parameters, guest)),
@@ -172,7 +181,8 @@ fn fate(found: &Simulation, whole: &Slowdown) -> String {
         Some(Fate::Absorbed) => ": part of it was absorbed, while ranks waited",
         Some(Fate::PassedOn) => ": it was passed on",
         Some(Fate::Amplified) => ": it was amplified, because ranks delayed each other in turn",
-        None => ", together with noise of the network",
+        None if found.network_noise.is_some() => ", together with noise of the network",
+        None => ", the single delay included",
     };
     let (job_ns, change) = match whole.delay_ns < 0.0 {
         true => (-whole.delay_ns, "shorter, because messages came in another order"),

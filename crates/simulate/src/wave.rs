@@ -1,0 +1,288 @@
+//! The idle wave of a single delay: which ranks it reaches, when, and how late it makes them.
+//!
+//! Each simulation is repeated without the delay. How far a rank is from the rank that was delayed is the smallest number of
+//! messages from one to the other.
+
+use crate::engine::Outcome;
+use crate::given::{Given, OneDelay};
+use crate::median::{median_interval, sorted};
+use crate::parameters::PS;
+use crate::replica::ns;
+use crate::runs::Runs;
+use crate::schedule::{ANY_RANK, Kind, Schedule};
+use anechoic_analyze::stats::{Interval, quantile};
+use anechoic_recording::Problem;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
+
+/// The wave has reached a rank that is late by this share of the delay.
+const REACHED: f64 = 0.1;
+/// Distances from which on a wave has a speed.
+const FOR_SPEED: usize = 3;
+
+/// What a single delay does to other ranks.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct IdleWave {
+    /// The delayed rank.
+    pub rank: u64,
+    /// Start of the delay, in ns.
+    pub at_ns: u64,
+    /// Its length, in ns.
+    pub delay_ns: u64,
+    /// From when on a rank counts as reached: late by this time, in ns, a tenth of the delay.
+    pub reached_ns: f64,
+    /// Number of ranks that it reached, the delayed one included: the median of all simulations.
+    pub ranks_reached: f64,
+    /// How much later the job finishes than in the same simulations without the delay, in ns.
+    pub job_delay: Typical,
+    /// Time that it takes to reach ranks that are one message further away, in ns; absent if it reached fewer than three
+    /// distances.
+    pub time_per_message: Option<Typical>,
+    /// By how much less it delays ranks that are one message further away, in ns; absent if it reached fewer than three
+    /// distances.
+    pub loss_per_message: Option<Typical>,
+    /// What happened at each distance, from the delayed rank on.
+    pub distances: Vec<WaveDistance>,
+}
+
+/// The median of all simulations.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Typical {
+    /// The median.
+    pub median: f64,
+    /// Its 95 % interval; absent for fewer than 6 simulations.
+    pub interval: Option<Interval>,
+}
+
+/// What a delay does to the ranks at one distance: medians of these ranks, and of all simulations.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct WaveDistance {
+    /// Messages from the delayed rank.
+    pub messages: u32,
+    /// Number of ranks.
+    pub ranks: u64,
+    /// How many of them it reached.
+    pub reached: f64,
+    /// When it came, in ns from the start of the delay; absent if it reached fewer than half of them.
+    pub after_ns: Option<f64>,
+    /// How late it made them when it came, in ns; of a rank that it did not reach, how late it was at most.
+    pub late_ns: f64,
+    /// How late they finished, in ns.
+    pub finish_late_ns: f64,
+}
+
+/// What happened at one distance in one simulation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct At {
+    ranks: u64,
+    reached: u64,
+    after_ns: Option<f64>,
+    late_ns: f64,
+    finish_late_ns: f64,
+}
+
+/// What happened in one simulation.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Wave {
+    at: Vec<At>,
+    job_delay_ns: f64,
+    /// Time and loss per message.
+    per_message: Option<[f64; 2]>,
+}
+
+/// Ends of all operations of one simulation, and its outcome.
+pub(crate) type Ends = (Outcome, Vec<u64>);
+
+/// Finds the wave of the delay in the simulations with these seeds; none if there was no single delay.
+///
+/// # Errors
+/// As [`simulate`](crate::simulate).
+pub(crate) fn find(
+    runs: &Runs<'_>,
+    schedule: &Schedule,
+    given: &Given,
+    seeds: &[u64],
+) -> Result<Option<IdleWave>, Problem> {
+    let Some(delay) = given.one_delay() else { return Ok(None) };
+    let by_distance = ranks_by_distance(schedule, delay.rank as u32, runs.eager_bytes());
+    let waves = runs.in_threads(seeds.len(), |number| -> Result<Wave, Problem> {
+        let [with, without] = runs.ends_with_and_without_delay(schedule, given, seeds[number])?;
+        Ok(Wave::new(schedule, delay, &by_distance, &with, &without))
+    });
+    let waves: Vec<Wave> = waves.into_iter().collect::<Result<_, _>>()?;
+    Ok(IdleWave::new(delay, &waves))
+}
+
+/// Returns the ranks by the smallest number of messages from this rank to each of them. A message that waits for its
+/// receiver also goes back.
+fn ranks_by_distance(schedule: &Schedule, rank: u32, eager_bytes: u64) -> BTreeMap<u32, Vec<u32>> {
+    let mut distances = vec![u32::MAX; schedule.ranks() as usize];
+    let mut queue = VecDeque::from([rank]);
+    distances[rank as usize] = 0;
+    while let Some(rank) = queue.pop_front() {
+        for operation in 0..schedule.count(rank) {
+            let operation = schedule.operation(rank, operation);
+            let shape = schedule.shape(operation.shape);
+            let reaches = match shape.kind {
+                Kind::Send => true,
+                Kind::Receive => operation.peer != ANY_RANK && shape.size > eager_bytes,
+                Kind::Compute => false,
+            };
+            if reaches && distances[operation.peer as usize] == u32::MAX {
+                distances[operation.peer as usize] = distances[rank as usize] + 1;
+                queue.push_back(operation.peer);
+            }
+        }
+    }
+    let mut found: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (rank, distance) in (0..).zip(distances) {
+        if distance != u32::MAX {
+            found.entry(distance).or_default().push(rank);
+        }
+    }
+    found
+}
+
+/// What a delay did to one rank. Times are in ns.
+struct Delayed {
+    /// From the start of the delay until the first operation that ends late; absent if it was not reached.
+    after_ns: Option<f64>,
+    late_ns: f64,
+    finish_late_ns: f64,
+}
+
+impl Delayed {
+    fn new(schedule: &Schedule, delay: OneDelay, rank: u32, with: &Ends, without: &Ends) -> Self {
+        let late = |with: u64, without: u64| (with as f64 - without as f64) / PS as f64;
+        let (mut first, mut most_ns) = (None::<(u64, f64)>, 0.0_f64);
+        for operation in 0..schedule.count(rank) {
+            let number = schedule.number(rank, operation);
+            let (end_ps, usual_ps) = (with.1[number], without.1[number]);
+            let late_ns = late(end_ps, usual_ps);
+            most_ns = most_ns.max(late_ns);
+            let is_earlier = first.is_none_or(|(first_ps, _)| usual_ps < first_ps);
+            if late_ns >= REACHED * delay.delay_ns as f64 && is_earlier {
+                first = Some((usual_ps, late_ns));
+            }
+        }
+        let finish = |ends: &Ends| ends.0.finish_ps[rank as usize];
+        Self {
+            after_ns: first.map(|(usual_ps, _)| ns(usual_ps) - delay.at_ns as f64),
+            late_ns: first.map_or(most_ns, |(_, late_ns)| late_ns),
+            finish_late_ns: late(finish(with), finish(without)),
+        }
+    }
+}
+
+impl Wave {
+    fn new(
+        schedule: &Schedule,
+        delay: OneDelay,
+        by_distance: &BTreeMap<u32, Vec<u32>>,
+        with: &Ends,
+        without: &Ends,
+    ) -> Self {
+        let at = by_distance.values().map(|ranks| {
+            let ranks =
+                ranks.iter().map(|&rank| Delayed::new(schedule, delay, rank, with, without));
+            At::new(&ranks.collect::<Vec<_>>())
+        });
+        let at: Vec<At> = at.collect();
+        let front: Vec<(f64, At)> = (0..)
+            .map(f64::from)
+            .zip(at.iter().copied())
+            .take_while(|at| at.1.after_ns.is_some())
+            .collect();
+        // The delayed rank itself is late at its next operation, which may be soon or not.
+        let reached = front.get(1..).filter(|reached| reached.len() >= FOR_SPEED);
+        let per_message = reached.map(|reached| {
+            let points = |value: fn(&At) -> f64| {
+                reached.iter().map(|(messages, at)| (*messages, value(at))).collect::<Vec<_>>()
+            };
+            [slope(&points(|at| at.after_ns.unwrap_or(0.0))), -slope(&points(|at| at.late_ns))]
+        });
+        let job_delay_ns = ns(with.0.end_ps()) - ns(without.0.end_ps());
+        Self { at, job_delay_ns, per_message }
+    }
+
+    /// Returns the number of ranks that it reached.
+    fn ranks_reached(&self) -> f64 {
+        self.at.iter().map(|at| at.reached as f64).sum()
+    }
+}
+
+impl At {
+    fn new(ranks: &[Delayed]) -> Self {
+        let median = |values: Vec<f64>| quantile(&sorted(values), 0.5);
+        let after: Vec<f64> = ranks.iter().filter_map(|rank| rank.after_ns).collect();
+        let reached = after.len() as u64;
+        Self {
+            ranks: ranks.len() as u64,
+            reached,
+            after_ns: median(after).filter(|_| 2 * reached >= ranks.len() as u64),
+            late_ns: median(ranks.iter().map(|rank| rank.late_ns).collect()).unwrap_or(0.0),
+            finish_late_ns: median(ranks.iter().map(|rank| rank.finish_late_ns).collect())
+                .unwrap_or(0.0),
+        }
+    }
+}
+
+impl IdleWave {
+    fn new(delay: OneDelay, waves: &[Wave]) -> Option<Self> {
+        let over = |value: &dyn Fn(&Wave) -> Option<f64>| {
+            Typical::new(waves.iter().filter_map(value).collect())
+        };
+        let median = |value: &dyn Fn(&Wave) -> Option<f64>| over(value).map(|found| found.median);
+        // A speed is that of most waves, or there is none.
+        let moving = waves.iter().filter(|wave| wave.per_message.is_some()).count();
+        let per_message = |which: usize| {
+            over(&|wave| wave.per_message.map(|per_message| per_message[which]))
+                .filter(|_| 2 * moving >= waves.len())
+        };
+        let distance = |messages: usize, ranks: u64| {
+            let at = |wave: &Wave| wave.at[messages];
+            let reaching = waves.iter().filter(|wave| at(wave).after_ns.is_some()).count();
+            Some(WaveDistance {
+                messages: messages as u32,
+                ranks,
+                reached: median(&|wave| Some(at(wave).reached as f64))?,
+                after_ns: median(&|wave| at(wave).after_ns).filter(|_| 2 * reaching >= waves.len()),
+                late_ns: median(&|wave| Some(at(wave).late_ns))?,
+                finish_late_ns: median(&|wave| Some(at(wave).finish_late_ns))?,
+            })
+        };
+        let distances = waves.first()?.at.iter().enumerate();
+        Some(Self {
+            rank: delay.rank as u64,
+            at_ns: delay.at_ns,
+            delay_ns: delay.delay_ns,
+            reached_ns: REACHED * delay.delay_ns as f64,
+            ranks_reached: median(&|wave| Some(wave.ranks_reached()))?,
+            job_delay: over(&|wave| Some(wave.job_delay_ns))?,
+            time_per_message: per_message(0),
+            loss_per_message: per_message(1),
+            distances: distances
+                .filter_map(|(messages, at)| distance(messages, at.ranks))
+                .collect(),
+        })
+    }
+}
+
+impl Typical {
+    /// Returns the median of independent values.
+    fn new(values: Vec<f64>) -> Option<Self> {
+        let values = sorted(values);
+        Some(Self { median: quantile(&values, 0.5)?, interval: median_interval(&values) })
+    }
+}
+
+/// Returns the slope of the line of least squares through points.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let count = points.len() as f64;
+    let sum = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>();
+    let (x, y) = (sum(|point| point.0) / count, sum(|point| point.1) / count);
+    let with_y: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    let with_x: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    with_y / with_x
+}
