@@ -55,6 +55,30 @@ fn simulated_jobs() {
     golden("simulated_once", &once, &[]);
 }
 
+/// One delay on top of noise: what it adds, and that its screen is one.
+#[test]
+fn simulated_wave() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("noise.txt");
+    let detours =
+        (0..2_000).map(|tick| format!("{} {}\n", 1_000_000 * tick, 20_000 + tick % 7 * 10_000));
+    std::fs::write(&file, detours.collect::<String>()).expect("written");
+    let options = [
+        ("pattern", "chain"),
+        ("ranks", "64"),
+        ("iterations", "24"),
+        ("law", "once"),
+        ("on-rank", "32"),
+        ("phase", "independent"),
+        ("length", "2s"),
+    ];
+    let found = simulated(&options, &[file]);
+    let view = View::default();
+    let brief = Found::from_value(&SIMULATED, found.clone(), &[]).screen(&view).to_text(&view);
+    assert!(brief.lines().count() <= 40, "{brief}");
+    looks("simulated_wave", found);
+}
+
 /// A traced program: what was read, both times, and what to know of them.
 #[test]
 fn simulated_traces() {

@@ -111,7 +111,8 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
         screen.section(&tolerance::heading(tolerance));
         screen.table(tolerance::table(tolerance, &found.parameters, noise_of_guest(found)));
     }
-    if let Some(path) = &found.critical_path {
+    let asks_for_wave = found.wave.is_some() && !view.all;
+    if let Some(path) = found.critical_path.as_ref().filter(|_| !asks_for_wave) {
         screen.section(&path::heading(path));
         screen.table(path::times(path, &found.parameters));
         let guest = noise_of_guest(found);
@@ -124,6 +125,7 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
     }
     screen.gap();
     match found.replicas.len() {
+        1 if asks_for_wave => {}
         2.. if !view.all => screen.note(&words::left_out(&found.replicas)),
         _ => {
             screen.table(replicas(&found.replicas));

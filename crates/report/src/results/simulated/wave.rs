@@ -5,7 +5,7 @@ use crate::units::{bounds, count, counted, fine};
 use anechoic_simulate::{IdleWave, Typical, WaveDistance};
 
 /// Rows that are shown unless all are.
-const BRIEFLY: usize = 8;
+const BRIEFLY: usize = 6;
 
 /// Returns the heading.
 pub(super) fn heading(wave: &IdleWave) -> String {
@@ -14,8 +14,12 @@ pub(super) fn heading(wave: &IdleWave) -> String {
 
 /// Shows what happened at each distance, or at some of them.
 pub(super) fn table(wave: &IdleWave, all: bool) -> Table {
-    let shown = wave.distances.iter().enumerate().filter(|(at, _)| all || is_shown(wave, *at));
-    Table::with_rows(shown.map(|(_, distance)| distance))
+    let numbered = wave.distances.iter().enumerate();
+    let shown: Vec<&WaveDistance> = numbered
+        .filter(|&(at, _)| all || is_shown(wave, at))
+        .map(|(_, distance)| distance)
+        .collect();
+    Table::with_rows(&shown)
         .number("messages away", |distance| count(u64::from(distance.messages)))
         .number("ranks", |distance| count(distance.ranks))
         .number("reached", |distance| ranks(distance.reached))
@@ -25,21 +29,19 @@ pub(super) fn table(wave: &IdleWave, all: bool) -> Table {
         .captioned("What the delay does to ranks, by the number of messages from the delayed rank")
 }
 
-/// Returns whether a row is shown: those at powers of two, and the last one that was reached, if there are many.
+/// Returns whether a row is shown: those at powers of four, and the last one that was reached, if there are many.
 fn is_shown(wave: &IdleWave, at: usize) -> bool {
     let reached = |distance: &WaveDistance| distance.after_ns.is_some();
     let last = wave.distances.iter().rposition(reached).unwrap_or(0);
     let is_end = at == last || at == last + 1;
-    wave.distances.len() <= BRIEFLY || is_end || at < last && (at == 0 || at.is_power_of_two())
+    wave.distances.len() <= BRIEFLY
+        || is_end
+        || at < last && (at == 0 || at.is_power_of_two() && at.ilog2() % 2 == 0)
 }
 
 /// Explains the columns.
 pub(super) fn note(wave: &IdleWave, all: bool) -> String {
-    let shown = (0..wave.distances.len()).filter(|&at| all || is_shown(wave, at)).count();
-    let rest = match wave.distances.len() - shown {
-        0 => "",
-        _ => "; --all shows every distance",
-    };
+    let rest = if all { "" } else { "; --all shows every distance, and the critical path" };
     format!(
         "reached: late by {}, a tenth of the delay; after: from its start; late by: when it came; medians of the ranks of a \
          distance{rest}",
