@@ -69,10 +69,13 @@ fn simulated_wave() {
         ("iterations", "24"),
         ("law", "once"),
         ("on-rank", "32"),
+        ("delay", "5ms"),
         ("phase", "independent"),
         ("length", "2s"),
     ];
-    let found = simulated(&options, &[file]);
+    let mut found = simulated(&options, &[file]);
+    let hosts = &mut found.noise.as_mut().expect("noise").hosts;
+    hosts[0].name = "noise.txt".to_owned();
     let view = View::default();
     let brief = Found::from_value(&SIMULATED, found.clone(), &[]).screen(&view).to_text(&view);
     assert!(brief.lines().count() <= 40, "{brief}");

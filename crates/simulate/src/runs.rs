@@ -2,7 +2,7 @@
 
 use crate::ask::Ask;
 use crate::critical::{self, CriticalPath};
-use crate::engine::{Costs, Model, Outcome, Progress, simulate_with_ends};
+use crate::engine::{Costs, Ends, Model, Outcome, Progress, simulate_with_ends};
 use crate::given::Given;
 use crate::network_noise::NetworkNoise;
 use crate::noise::Noise;
@@ -11,7 +11,6 @@ use crate::parameters::TIMES;
 use crate::replica::Replica;
 use crate::schedule::Schedule;
 use crate::size::Size;
-use crate::wave::{self, Ends, IdleWave};
 use crate::work::Work;
 use anechoic_analyze::threads::in_order_at_most;
 use anechoic_predict::phases::{SourceFacts, SourceName};
@@ -237,6 +236,11 @@ impl<'a> Runs<'a> {
         self.both.then(quiet).flatten().map(|outcome| outcome.end_ps())
     }
 
+    /// Returns the schedule of a job that is small enough to look at each of its operations; none by the rules of others.
+    pub(crate) fn small_schedule(&self) -> Option<&Schedule> {
+        self.work.schedule().filter(|_| self.has_path())
+    }
+
     /// Returns the longest message that its sender does not wait for, in bytes.
     pub(crate) fn eager_bytes(&self) -> u64 {
         self.ask.parameters.eager_bytes
@@ -259,19 +263,6 @@ impl<'a> Runs<'a> {
         Ok([simulate(noise.clone())?, simulate(noise.without_delay())?])
     }
 
-    /// Finds the wave of a single delay in these replicas; none of large jobs and by the rules of others.
-    pub(crate) fn wave(
-        &self,
-        given: &Given,
-        replicas: &[Replica],
-    ) -> Result<Option<IdleWave>, Problem> {
-        let Some(schedule) = self.work.schedule().filter(|_| self.has_path()) else {
-            return Ok(None);
-        };
-        let seeds: Vec<u64> = replicas.iter().map(|replica| replica.seed).collect();
-        wave::find(self, schedule, given, &seeds)
-    }
-
     /// Returns whether the critical path is looked for.
     pub(crate) fn has_path(&self) -> bool {
         has_path(self.ask, &self.size)
@@ -283,7 +274,7 @@ impl<'a> Runs<'a> {
         given: &Given,
         seed: u64,
     ) -> Result<Option<CriticalPath>, Problem> {
-        let Some(schedule) = self.work.schedule().filter(|_| has_path(self.ask, &self.size)) else {
+        let Some(schedule) = self.small_schedule() else {
             return Ok(None);
         };
         let place = (schedule, &self.size);

@@ -15,7 +15,7 @@ use crate::runs::Runs;
 use crate::schedule::Schedule;
 use crate::size::Size;
 use crate::tolerance::{self, Tolerance};
-use crate::wave::IdleWave;
+use crate::wave::{self, IdleWave};
 use crate::work::Work;
 use anechoic_analyze::stats::{Interval, mean, quantile};
 use anechoic_predict::phases::SourceFacts;
@@ -274,7 +274,7 @@ fn add_noise(
         found.notes.push("ended early: without the critical path".to_owned());
     }
     if !runs.was_ended() {
-        found.wave = match runs.wave(given, &found.replicas) {
+        found.wave = match wave::find(runs, given, &found.replicas) {
             Err(_) if runs.was_ended() => None,
             wave => wave?,
         };

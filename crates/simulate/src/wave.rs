@@ -3,11 +3,11 @@
 //! Each simulation is repeated without the delay. How far a rank is from the rank that was delayed is the smallest number of
 //! messages from one to the other.
 
-use crate::engine::Outcome;
+use crate::engine::Ends;
 use crate::given::{Given, OneDelay};
 use crate::median::{median_interval, sorted};
 use crate::parameters::PS;
-use crate::replica::ns;
+use crate::replica::{Replica, ns};
 use crate::runs::Runs;
 use crate::schedule::{ANY_RANK, Kind, Schedule};
 use anechoic_analyze::stats::{Interval, quantile};
@@ -91,23 +91,23 @@ pub(crate) struct Wave {
     per_message: Option<[f64; 2]>,
 }
 
-/// Ends of all operations of one simulation, and its outcome.
-pub(crate) type Ends = (Outcome, Vec<u64>);
-
-/// Finds the wave of the delay in the simulations with these seeds; none if there was no single delay.
+/// Finds the wave of the delay in these replicas; none if there was no single delay, of large jobs, and by the rules of
+/// others.
 ///
 /// # Errors
 /// As [`simulate`](crate::simulate).
 pub(crate) fn find(
     runs: &Runs<'_>,
-    schedule: &Schedule,
     given: &Given,
-    seeds: &[u64],
+    replicas: &[Replica],
 ) -> Result<Option<IdleWave>, Problem> {
-    let Some(delay) = given.one_delay() else { return Ok(None) };
+    let (Some(delay), Some(schedule)) = (given.one_delay(), runs.small_schedule()) else {
+        return Ok(None);
+    };
     let by_distance = ranks_by_distance(schedule, delay.rank as u32, runs.eager_bytes());
-    let waves = runs.in_threads(seeds.len(), |number| -> Result<Wave, Problem> {
-        let [with, without] = runs.ends_with_and_without_delay(schedule, given, seeds[number])?;
+    let waves = runs.in_threads(replicas.len(), |number| -> Result<Wave, Problem> {
+        let [with, without] =
+            runs.ends_with_and_without_delay(schedule, given, replicas[number].seed)?;
         Ok(Wave::new(schedule, delay, &by_distance, &with, &without))
     });
     let waves: Vec<Wave> = waves.into_iter().collect::<Result<_, _>>()?;
@@ -154,12 +154,11 @@ struct Delayed {
 
 impl Delayed {
     fn new(schedule: &Schedule, delay: OneDelay, rank: u32, with: &Ends, without: &Ends) -> Self {
-        let late = |with: u64, without: u64| (with as f64 - without as f64) / PS as f64;
         let (mut first, mut most_ns) = (None::<(u64, f64)>, 0.0_f64);
         for operation in 0..schedule.count(rank) {
             let number = schedule.number(rank, operation);
             let (end_ps, usual_ps) = (with.1[number], without.1[number]);
-            let late_ns = late(end_ps, usual_ps);
+            let late_ns = late_by(end_ps, usual_ps);
             most_ns = most_ns.max(late_ns);
             let is_earlier = first.is_none_or(|(first_ps, _)| usual_ps < first_ps);
             if late_ns >= REACHED * delay.delay_ns as f64 && is_earlier {
@@ -170,9 +169,14 @@ impl Delayed {
         Self {
             after_ns: first.map(|(usual_ps, _)| ns(usual_ps) - delay.at_ns as f64),
             late_ns: first.map_or(most_ns, |(_, late_ns)| late_ns),
-            finish_late_ns: late(finish(with), finish(without)),
+            finish_late_ns: late_by(finish(with), finish(without)),
         }
     }
+}
+
+/// Returns how much later something ends, in ns, given both times in ps.
+fn late_by(with_ps: u64, without_ps: u64) -> f64 {
+    (with_ps as f64 - without_ps as f64) / PS as f64
 }
 
 impl Wave {
@@ -189,27 +193,27 @@ impl Wave {
             At::new(&ranks.collect::<Vec<_>>())
         });
         let at: Vec<At> = at.collect();
-        let front: Vec<(f64, At)> = (0..)
-            .map(f64::from)
-            .zip(at.iter().copied())
-            .take_while(|at| at.1.after_ns.is_some())
-            .collect();
-        // The delayed rank itself is late at its next operation, which may be soon or not.
-        let reached = front.get(1..).filter(|reached| reached.len() >= FOR_SPEED);
-        let per_message = reached.map(|reached| {
-            let points = |value: fn(&At) -> f64| {
-                reached.iter().map(|(messages, at)| (*messages, value(at))).collect::<Vec<_>>()
-            };
-            [slope(&points(|at| at.after_ns.unwrap_or(0.0))), -slope(&points(|at| at.late_ns))]
-        });
         let job_delay_ns = ns(with.0.end_ps()) - ns(without.0.end_ps());
-        Self { at, job_delay_ns, per_message }
+        Self { per_message: per_message(&at), at, job_delay_ns }
     }
 
     /// Returns the number of ranks that it reached.
     fn ranks_reached(&self) -> f64 {
         self.at.iter().map(|at| at.reached as f64).sum()
     }
+}
+
+/// Returns the time and the loss per message, given what happened at each distance; none if the wave reached too few.
+fn per_message(at: &[At]) -> Option<[f64; 2]> {
+    let front = at.iter().take_while(|at| at.after_ns.is_some());
+    // The delayed rank itself is late at its next operation, which may be soon or not.
+    let reached: Vec<(f64, &At)> = (0..).map(f64::from).zip(front).skip(1).collect();
+    if reached.len() < FOR_SPEED {
+        return None;
+    }
+    let after = reached.iter().map(|(messages, at)| (*messages, at.after_ns.unwrap_or(0.0)));
+    let late = reached.iter().map(|(messages, at)| (*messages, at.late_ns));
+    Some([slope(&after.collect::<Vec<_>>()), -slope(&late.collect::<Vec<_>>())])
 }
 
 impl At {
@@ -230,43 +234,48 @@ impl At {
 
 impl IdleWave {
     fn new(delay: OneDelay, waves: &[Wave]) -> Option<Self> {
-        let over = |value: &dyn Fn(&Wave) -> Option<f64>| {
-            Typical::new(waves.iter().filter_map(value).collect())
-        };
-        let median = |value: &dyn Fn(&Wave) -> Option<f64>| over(value).map(|found| found.median);
-        // A speed is that of most waves, or there is none.
-        let moving = waves.iter().filter(|wave| wave.per_message.is_some()).count();
-        let per_message = |which: usize| {
-            over(&|wave| wave.per_message.map(|per_message| per_message[which]))
-                .filter(|_| 2 * moving >= waves.len())
-        };
-        let distance = |messages: usize, ranks: u64| {
-            let at = |wave: &Wave| wave.at[messages];
-            let reaching = waves.iter().filter(|wave| at(wave).after_ns.is_some()).count();
-            Some(WaveDistance {
-                messages: messages as u32,
-                ranks,
-                reached: median(&|wave| Some(at(wave).reached as f64))?,
-                after_ns: median(&|wave| at(wave).after_ns).filter(|_| 2 * reaching >= waves.len()),
-                late_ns: median(&|wave| Some(at(wave).late_ns))?,
-                finish_late_ns: median(&|wave| Some(at(wave).finish_late_ns))?,
-            })
-        };
         let distances = waves.first()?.at.iter().enumerate();
         Some(Self {
             rank: delay.rank as u64,
             at_ns: delay.at_ns,
             delay_ns: delay.delay_ns,
             reached_ns: REACHED * delay.delay_ns as f64,
-            ranks_reached: median(&|wave| Some(wave.ranks_reached()))?,
-            job_delay: over(&|wave| Some(wave.job_delay_ns))?,
-            time_per_message: per_message(0),
-            loss_per_message: per_message(1),
+            ranks_reached: typical(waves, |wave| Some(wave.ranks_reached()))?.median,
+            job_delay: typical(waves, |wave| Some(wave.job_delay_ns))?,
+            time_per_message: typical_of_most(waves, |wave| Some(wave.per_message?[0])),
+            loss_per_message: typical_of_most(waves, |wave| Some(wave.per_message?[1])),
             distances: distances
-                .filter_map(|(messages, at)| distance(messages, at.ranks))
+                .filter_map(|(messages, at)| WaveDistance::new(messages, at.ranks, waves))
                 .collect(),
         })
     }
+}
+
+impl WaveDistance {
+    fn new(messages: usize, ranks: u64, waves: &[Wave]) -> Option<Self> {
+        let median = |value: fn(&At) -> f64| typical(waves, |wave| Some(value(&wave.at[messages])));
+        Some(Self {
+            messages: messages as u32,
+            ranks,
+            reached: median(|at| at.reached as f64)?.median,
+            after_ns: typical_of_most(waves, |wave| wave.at[messages].after_ns)
+                .map(|after| after.median),
+            late_ns: median(|at| at.late_ns)?.median,
+            finish_late_ns: median(|at| at.finish_late_ns)?.median,
+        })
+    }
+}
+
+/// Returns the median of all simulations that have the value.
+fn typical(waves: &[Wave], value: impl Fn(&Wave) -> Option<f64>) -> Option<Typical> {
+    Typical::new(waves.iter().filter_map(value).collect())
+}
+
+/// Returns the median of all simulations that have the value, if most have it.
+fn typical_of_most(waves: &[Wave], value: impl Fn(&Wave) -> Option<f64>) -> Option<Typical> {
+    let values: Vec<f64> = waves.iter().filter_map(value).collect();
+    let are_most = 2 * values.len() >= waves.len();
+    Typical::new(values).filter(|_| are_most)
 }
 
 impl Typical {

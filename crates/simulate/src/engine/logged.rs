@@ -28,7 +28,10 @@ pub(crate) fn simulate_with_log(
     Ok((outcome, log, latest))
 }
 
-/// Simulates a schedule, which must be by our rules. Returns also when each operation ends, in ps.
+/// The outcome of a simulation, and when each operation ends, in ps.
+pub(crate) type Ends = (Outcome, Vec<u64>);
+
+/// Simulates a schedule, which must be by our rules. Returns also when each operation ends.
 ///
 /// # Errors
 /// As [`simulate`].
@@ -37,7 +40,7 @@ pub(crate) fn simulate_with_ends(
     schedule: &Schedule,
     noise: &mut Noise,
     progress: Progress<'_>,
-) -> Result<(Outcome, Vec<u64>), Problem> {
+) -> Result<Ends, Problem> {
     let mut ends = vec![0; schedule.len()];
     let mut engine = Engine::new(schedule, costs, noise);
     engine.ends = Some(&mut ends);

@@ -6,13 +6,15 @@ mod costs;
 pub(crate) mod log;
 mod logged;
 mod matching;
+mod outcome;
 mod queue;
 mod stuck;
 mod waits;
 
 pub(crate) use costs::Costs;
 pub use costs::Model;
-pub(crate) use logged::{simulate_with_ends, simulate_with_log};
+pub(crate) use logged::{Ends, simulate_with_ends, simulate_with_log};
+pub use outcome::Outcome;
 
 use crate::noise::Noise;
 use crate::parameters::{LATEST_PS, Parameters};
@@ -34,25 +36,6 @@ const REPORT: u64 = 1 << 20;
 
 /// Called from time to time with the number of events so far and of all; false ends the simulation early.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
-
-/// What a simulation found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
-    /// When each rank finished, in ps: the latest of its CPUs.
-    pub finish_ps: Vec<u64>,
-    /// By how much noise lengthened what each rank did, in ps.
-    pub lost_ps: Vec<u64>,
-    /// Number of events: operations, and arrivals of messages.
-    pub events: u64,
-}
-
-impl Outcome {
-    /// Returns when the last rank finished, in ps.
-    #[must_use]
-    pub fn end_ps(&self) -> u64 {
-        self.finish_ps.iter().copied().max().unwrap_or(0)
-    }
-}
 
 /// Simulates a schedule.
 ///

@@ -75,8 +75,7 @@ impl Noise {
     }
 
     /// Returns the same recorded noise with a delay of one CPU on top of it.
-    #[must_use]
-    pub fn with_delay(mut self, added: Option<Delay>) -> Self {
+    pub(crate) fn with_delay(mut self, added: Option<Delay>) -> Self {
         if let Self::Recorded { delay, .. } = &mut self {
             *delay = added;
         }

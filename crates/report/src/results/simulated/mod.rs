@@ -113,15 +113,7 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
     }
     let asks_for_wave = found.wave.is_some() && !view.all;
     if let Some(path) = found.critical_path.as_ref().filter(|_| !asks_for_wave) {
-        screen.section(&path::heading(path));
-        screen.table(path::times(path, &found.parameters));
-        let guest = noise_of_guest(found);
-        path::sources(path, guest).iter().for_each(|sources| screen.note(sources));
-        if !path.longest.is_empty() {
-            screen.gap();
-            screen.table(path::detours(path, guest, view.all));
-            path::note(path, view.all).iter().for_each(|note| screen.note(note));
-        }
+        path::show(path, &found.parameters, noise_of_guest(found), view.all, &mut screen);
     }
     screen.gap();
     match found.replicas.len() {

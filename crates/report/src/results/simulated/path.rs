@@ -1,6 +1,7 @@
 //! What the last rank of a simulated job waited for.
 
 use crate::names::title_of;
+use crate::screen::Screen;
 use crate::style::clip;
 use crate::table::Table;
 use crate::units::{count, counted, fine, long, more, share};
@@ -53,8 +54,26 @@ fn parts(path: &CriticalPath, parameters: &Parameters) -> Vec<Part> {
     parts
 }
 
+/// Shows the path, with its longest detours or all that are known.
+pub(super) fn show(
+    path: &CriticalPath,
+    parameters: &Parameters,
+    guest: bool,
+    all: bool,
+    screen: &mut Screen,
+) {
+    screen.section(&heading(path));
+    screen.table(times(path, parameters));
+    sources(path, guest).iter().for_each(|sources| screen.note(sources));
+    if !path.longest.is_empty() {
+        screen.gap();
+        screen.table(detours(path, guest, all));
+        note(path, all).iter().for_each(|note| screen.note(note));
+    }
+}
+
 /// Returns the heading of the path.
-pub(super) fn heading(path: &CriticalPath) -> String {
+fn heading(path: &CriticalPath) -> String {
     format!(
         "critical path of seed {}, what the last rank waited for: {}",
         path.seed,
@@ -76,7 +95,7 @@ fn part_of_all(ps: i64, all_ps: u64) -> String {
 }
 
 /// Shows what the time of the path consists of.
-pub(super) fn times(path: &CriticalPath, parameters: &Parameters) -> Table {
+fn times(path: &CriticalPath, parameters: &Parameters) -> Table {
     let (quiet_ps, noisy_ps) = (path.quiet.sum_ps(parameters), path.noisy.sum_ps(parameters));
     let parts = parts(path, parameters);
     Table::with_rows(&parts)
@@ -88,7 +107,7 @@ pub(super) fn times(path: &CriticalPath, parameters: &Parameters) -> Table {
 }
 
 /// Shows the longest detours of the path.
-pub(super) fn detours(path: &CriticalPath, guest: bool, all: bool) -> Table {
+fn detours(path: &CriticalPath, guest: bool, all: bool) -> Table {
     let shown = if all { path.longest.len() } else { BRIEFLY.min(path.longest.len()) };
     Table::with_rows(&path.longest[..shown])
         .name("detour on the path", move |detour| title(detour, guest, NAME))
@@ -106,7 +125,7 @@ pub(super) fn detours(path: &CriticalPath, guest: bool, all: bool) -> Table {
 }
 
 /// Explains the costs of these detours, if any needs it.
-pub(super) fn note(path: &CriticalPath, all: bool) -> Option<&'static str> {
+fn note(path: &CriticalPath, all: bool) -> Option<&'static str> {
     let shown = if all { path.longest.len() } else { BRIEFLY.min(path.longest.len()) };
     let is_none = |detour: &PathDetour| (0.0..1.0).contains(&detour.cost_ns);
     path.longest[..shown].iter().any(is_none).then_some(NO_COST)
@@ -125,7 +144,7 @@ fn title(detour: &PathDetour, guest: bool, columns: usize) -> String {
 }
 
 /// Names the sources with most time on the path.
-pub(super) fn sources(path: &CriticalPath, guest: bool) -> Option<String> {
+fn sources(path: &CriticalPath, guest: bool) -> Option<String> {
     let mut all = vec![];
     for source in path.sources.iter().take(3) {
         let title = title_of(&source.source, &source.name, guest);

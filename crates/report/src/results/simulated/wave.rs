@@ -12,13 +12,11 @@ pub(super) fn heading(wave: &IdleWave) -> String {
     format!("how the delay of rank {} moves from rank to rank", count(wave.rank))
 }
 
-/// Shows what happened at each distance, or at some of them.
+/// Shows what happened at each distance up to the first that was not reached, or at some of them.
 pub(super) fn table(wave: &IdleWave, all: bool) -> Table {
     let numbered = wave.distances.iter().enumerate();
-    let shown: Vec<&WaveDistance> = numbered
-        .filter(|&(at, _)| all || is_shown(wave, at))
-        .map(|(_, distance)| distance)
-        .collect();
+    let shown: Vec<&WaveDistance> =
+        numbered.filter(|&(at, _)| is_shown(wave, at, all)).map(|(_, distance)| distance).collect();
     Table::with_rows(&shown)
         .number("messages away", |distance| count(u64::from(distance.messages)))
         .number("ranks", |distance| count(distance.ranks))
@@ -29,14 +27,13 @@ pub(super) fn table(wave: &IdleWave, all: bool) -> Table {
         .captioned("What the delay does to ranks, by the number of messages from the delayed rank")
 }
 
-/// Returns whether a row is shown: those at powers of four, and the last one that was reached, if there are many.
-fn is_shown(wave: &IdleWave, at: usize) -> bool {
+/// Returns whether a row is shown: up to the first one that was not reached; briefly, if there are many, those at powers of
+/// four, and the last one that was reached.
+fn is_shown(wave: &IdleWave, at: usize, all: bool) -> bool {
     let reached = |distance: &WaveDistance| distance.after_ns.is_some();
     let last = wave.distances.iter().rposition(reached).unwrap_or(0);
-    let is_end = at == last || at == last + 1;
-    wave.distances.len() <= BRIEFLY
-        || is_end
-        || at < last && (at == 0 || at.is_power_of_two() && at.ilog2() % 2 == 0)
+    let is_some = last < BRIEFLY || at == 0 || at.is_power_of_two() && at.ilog2().is_multiple_of(2);
+    at == last || at == last + 1 || at < last && (all || is_some)
 }
 
 /// Explains the columns.
