@@ -1,6 +1,6 @@
 //! Noise of the network against closed forms, and its parts against the finish.
 
-use crate::engine::{Costs, Outcome, simulate_at, simulate_with_log};
+use crate::engine::{Costs, Outcome, simulate_at, simulate_with_ends, simulate_with_log};
 use crate::network_noise::NetworkNoise;
 use crate::noise::Noise;
 use crate::parameters::{PS, Parameters, network};
@@ -101,6 +101,43 @@ fn who_waits_for_many_waits_for_the_largest_of_their_latencies() {
         let bound = 4.0 * (1.645 / seeds as f64).sqrt();
         assert!((mean_us - expected).abs() < bound, "{others}: {mean_us} {expected}");
     }
+}
+
+/// Messages of a pair of ranks keep their order, as in MPI: of ten with exponential latencies of mean 1 µs, the first one
+/// is received after 1 µs on average, where one of those that overtake it would be after 0.1 µs.
+#[test]
+fn messages_do_not_overtake_each_other() {
+    let parameters = network("none").expect("a network").parameters;
+    let quantile = |at: u64| format!("{:.3}ns\n", -1e3 * f64::ln_1p(-(at as f64 + 0.5) / 1e4));
+    let exponential: String = (0..10_000).map(quantile).collect();
+    let noise = read(&exponential, "", &parameters).expect("sound");
+    let mut builder = Builder::new(2);
+    (0..10).for_each(|_| {
+        builder.add(Action::Send { to: 1, bytes: 8, tag: 0 }).expect("sound");
+    });
+    builder.end_rank().expect("sound");
+    (0..10).for_each(|_| {
+        builder.add(Action::Receive { from: 0, bytes: 8, tag: 0 }).expect("sound");
+    });
+    builder.end_rank().expect("sound");
+    let schedule = builder.finish().expect("sound");
+    let seeds = 2_000;
+    let (mut first_ps, mut last_ps) = (0, 0);
+    for seed in 0..seeds {
+        let noise = noise.with_seed(seed);
+        let costs = Costs { parameters, model: Model::Anechoic, network: Some(&noise) };
+        let found = simulate_with_ends(costs, &schedule, &mut Noise::Quiet, &mut |_, _| true);
+        let (_, ends_ps) = found.expect("executed");
+        let received_ps = &ends_ps[10..];
+        assert!(received_ps.is_sorted(), "{received_ps:?}");
+        first_ps += received_ps[0];
+        last_ps += received_ps[9];
+    }
+    let mean_us = |sum_ps: u64| sum_ps as f64 / seeds as f64 / 1e6;
+    // Four standard errors.
+    assert!((mean_us(first_ps) - 1.0).abs() < 0.09, "{}", mean_us(first_ps));
+    let largest: f64 = (1..=10).map(|number| 1.0 / f64::from(number)).sum();
+    assert!((mean_us(last_ps) - largest).abs() < 0.12, "{}", mean_us(last_ps));
 }
 
 /// Each value comes equally often, over messages, over seeds, and with each value of the other file.

@@ -64,7 +64,7 @@ impl Path {
         costs: &Costs<'_>,
     ) -> Self {
         let mut path = Self { time: PathTime::default(), interrupted: vec![], ranks: vec![] };
-        let mut cause = last;
+        let (mut cause, mut next_ps) = (last, 0);
         while let Some((number, how)) = cause.get() {
             let busy = log.busy(number);
             path.ranks.push(busy.rank);
@@ -72,8 +72,8 @@ impl Path {
                 How::Started => {}
                 How::Ended => path.pass(busy, schedule, costs),
                 How::Message => {
-                    let latency_ps = message(busy, schedule, costs).latency_ps;
-                    path.time.network_noise_ps += latency_ps as i64;
+                    // Also longer than it was drawn: behind messages that were sent before.
+                    path.time.network_noise_ps += (next_ps - busy.end_ps) as i64;
                     path.time.network_noise_ps -= costs.parameters.latency_ps as i64;
                     path.time.latencies += 1;
                     path.pass(busy, schedule, costs);
@@ -87,7 +87,7 @@ impl Path {
                     );
                 }
             }
-            cause = busy.cause;
+            (cause, next_ps) = (busy.cause, busy.start_ps);
         }
         path.ranks.sort_unstable();
         path.ranks.dedup();

@@ -3,6 +3,7 @@
 mod ahead;
 mod atlahs;
 mod costs;
+mod in_order;
 pub(crate) mod log;
 mod logged;
 mod matching;
@@ -20,6 +21,7 @@ use crate::noise::Noise;
 use crate::parameters::{LATEST_PS, Parameters};
 use crate::schedule::{Kind, ON_START, Operation, Schedule};
 use anechoic_recording::{Problem, ProblemKind};
+use in_order::InOrder;
 use log::{Cause, Log};
 use matching::{Entry, Matching, Waiting};
 use queue::{Event, Queue};
@@ -92,6 +94,7 @@ struct Engine<'a> {
     noise: &'a mut Noise,
     queue: Queue,
     matching: Matching,
+    in_order: InOrder,
     /// How many others each operation still waits for.
     waits: Waits,
     /// For each rank: when each of its CPUs is free, when each network interface can send, and when it can receive.
@@ -122,6 +125,7 @@ impl<'a> Engine<'a> {
             lost_ps: vec![0; ranks],
             matching: Matching::new(schedule.ranks()),
             queue: Queue::default(),
+            in_order: InOrder::default(),
             freed: vec![],
             log: None,
             ends: None,
@@ -255,8 +259,10 @@ impl<'a> Engine<'a> {
         let message = self.costs.message((event.rank, event.peer), event.operation);
         self.clocks[nic] = self.costs.interface_free(&message, event.time, shape.size);
         self.lost_ps[event.rank as usize] += busy.lost_ps;
+        let arrival_ps = self.costs.arrival(&message, event.time, &busy);
+        let arrival_ps = self.in_order.arrival(self.costs, (event.rank, event.peer), arrival_ps);
         self.add(Event {
-            time: self.costs.arrival(&message, event.time, &busy),
+            time: arrival_ps,
             rank: event.peer,
             peer: event.rank,
             shape: event.shape | ON_ITS_WAY,
