@@ -155,7 +155,7 @@ pub static OPTIONS: &[OptionRow] = &[
         "tolerate",
         Value::Percent,
         "PERCENT",
-        "Find how much noise, each source and each parameter may grow until the job is this much slower: 1%",
+        "What may grow until the job is slower, and how much: noise, each source, each parameter; slower by this: 1%",
     ),
     OptionRow::new(
         "length",

@@ -23,6 +23,8 @@ const MEMORY: u64 = 2 << 30;
 /// What a rank takes of it: its clocks, noise and lists, and events that wait.
 const PER_RANK: u64 = 300;
 
+/// Simulations that it takes to find how late ranks are over time.
+const FOR_LATENESS: u64 = 2;
 /// How often a replica is usually repeated to find how far something may grow.
 const TO_FIND_GROWTH: u64 = 8;
 
@@ -83,7 +85,7 @@ impl<'a> Runs<'a> {
         let mut count =
             1 + u64::from(both) + given.map_or(0, |given| given.replicas(ask)) * each_replica;
         if given.is_some() && has_path(ask, &size) {
-            count += critical::SIMULATIONS;
+            count += critical::SIMULATIONS + FOR_LATENESS;
             if given.is_some_and(|given| given.one_delay().is_some()) {
                 count += 2 * given.map_or(0, |given| given.replicas(ask));
             }
@@ -255,12 +257,31 @@ impl<'a> Runs<'a> {
     ) -> Result<[Ends; 2], Problem> {
         let noise = given.draw(self.ask, &self.size, seed);
         let network = self.ask.network_noise.as_ref().map(|network| network.with_seed(seed));
-        let (parameters, model) = (self.ask.parameters, Model::Anechoic);
-        let costs = Costs { parameters, model, network: network.as_ref() };
-        let simulate = |mut noise: Noise| {
-            self.reporting(|progress| simulate_with_ends(costs, schedule, &mut noise, progress))
-        };
-        Ok([simulate(noise.clone())?, simulate(noise.without_delay())?])
+        let ends = |noise: Noise| self.ends(schedule, noise, network.as_ref());
+        Ok([ends(noise.clone())?, ends(noise.without_delay())?])
+    }
+
+    /// Simulates with all noise and without any. Returns both outcomes, with the ends of all operations.
+    pub(crate) fn ends_with_and_without_noise(
+        &self,
+        schedule: &Schedule,
+        given: &Given,
+        seed: u64,
+    ) -> Result<[Ends; 2], Problem> {
+        let noise = given.draw(self.ask, &self.size, seed);
+        let network = self.ask.network_noise.as_ref().map(|network| network.with_seed(seed));
+        let with = self.ends(schedule, noise, network.as_ref())?;
+        Ok([with, self.ends(schedule, Noise::Quiet, None)?])
+    }
+
+    fn ends(
+        &self,
+        schedule: &Schedule,
+        mut noise: Noise,
+        network: Option<&NetworkNoise>,
+    ) -> Result<Ends, Problem> {
+        let costs = Costs { parameters: self.ask.parameters, model: Model::Anechoic, network };
+        self.reporting(|progress| simulate_with_ends(costs, schedule, &mut noise, progress))
     }
 
     /// Returns whether the critical path is looked for.

@@ -5,6 +5,7 @@ use crate::critical::CriticalPath;
 use crate::engine::{Model, Outcome};
 use crate::given::{Given, NoiseFacts};
 use crate::goal;
+use crate::lateness::{self, Lateness};
 use crate::median::{median_interval, sorted};
 use crate::mpi_trace::TracedFacts;
 use crate::network_noise::DrawnFacts;
@@ -56,6 +57,9 @@ pub struct Simulation {
     pub critical_path: Option<CriticalPath>,
     /// What a single delay does to other ranks; absent without one, for large jobs, and by the rules of others.
     pub wave: Option<IdleWave>,
+    /// How late ranks are over time in the simulation whose slowdown is the median; absent without noise, for large jobs, and
+    /// by the rules of others.
+    pub lateness: Option<Lateness>,
     /// How much may grow until the job is slower by the share that was asked for; absent if none was.
     pub tolerance: Option<Tolerance>,
     /// Notes for the reader.
@@ -217,6 +221,7 @@ pub fn run(
         sources: vec![],
         critical_path: None,
         wave: None,
+        lateness: None,
         tolerance: None,
         notes,
     };
@@ -269,6 +274,10 @@ fn add_noise(
     found.sources.sort_by(|a, b| a.without.total_cmp(&b.without));
     if let Some(seed) = median_seed(&found.replicas).filter(|_| !runs.was_ended()) {
         found.critical_path = runs.critical_path(given, seed)?;
+        found.lateness = match lateness::find(runs, given, seed) {
+            Err(_) if runs.was_ended() => None,
+            lateness => lateness?,
+        };
     }
     if runs.was_ended() && runs.has_path() {
         found.notes.push("ended early: without the critical path".to_owned());

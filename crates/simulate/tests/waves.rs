@@ -3,9 +3,10 @@
 use crate::{FREE, schedule, simulated};
 use anechoic_recording::options::Answers;
 use anechoic_simulate::{
-    Action, Ask, Builder, IdleWave, Law, Noise, OPTIONS, Parameters, Schedule, WaveDistance, goal,
-    run,
+    Action, Ask, Builder, IdleWave, Law, Noise, OPTIONS, Parameters, Schedule, Simulation,
+    WaveDistance, goal, run,
 };
+use std::cmp::Ordering;
 use std::io::Write;
 use std::path::PathBuf;
 use tempfile::NamedTempFile;
@@ -109,10 +110,15 @@ fn an_idle_wave_has_its_published_speed() {
     }
 }
 
-/// Simulates what these options and recordings ask for, and returns the wave of its delay.
-fn wave(given: &[(&str, &str)], noise: &[PathBuf]) -> IdleWave {
+/// Returns what simulating these options and recordings gives.
+fn result(given: &[(&str, &str)], noise: &[PathBuf]) -> Simulation {
     let ask = Ask::read(&Answers::read(OPTIONS, given).expect("options")).expect("a request");
-    run(&ask, noise, &|_, _| true).expect("simulated").wave.expect("there is a delay")
+    run(&ask, noise, &|_, _| true).expect("simulated")
+}
+
+/// Returns the wave of the delay of such a simulation.
+fn wave(given: &[(&str, &str)], noise: &[PathBuf]) -> IdleWave {
+    result(given, noise).wave.expect("there is a delay")
 }
 
 /// Writes a file of parameters: only messages on their way take time.
@@ -120,6 +126,42 @@ fn parameters(latency: &str, eager_bytes: &str) -> NamedTempFile {
     let mut file = NamedTempFile::new().expect("a file");
     write!(file, "L {latency}\no 0ns\ng 0ns\nG 0ns\nO 0ns\nS {eager_bytes}\n").expect("written");
     file
+}
+
+/// How late ranks are over time: with each iteration of 102 µs, one more on either side is late by the
+/// delay, that on the right by the first exchange.
+#[test]
+fn late_ranks_over_time_are_those_that_the_wave_has_reached() {
+    let mut goal = NamedTempFile::with_suffix(".goal").expect("a file");
+    goal::write_text(&directed_chain(31, 20), &mut goal).expect("written");
+    let file = parameters("1us", "1000");
+    let options = [
+        ("goal", goal.path().to_str().expect("text")),
+        ("params", file.path().to_str().expect("text")),
+        ("law", "once"),
+        ("on-rank", "15"),
+        ("delay", "1ms"),
+        ("at", "50us"),
+    ];
+    let lateness = result(&options, &[]).lateness.expect("there is a delay");
+    assert_eq!(lateness.groups.len(), 31);
+    for (instant, &at_ns) in lateness.at_ns.iter().enumerate() {
+        for (rank, group) in (0_u32..).zip(&lateness.groups) {
+            assert_eq!((group.first, group.last), (rank, rank));
+            let distance = rank.abs_diff(15);
+            let from_ns = match rank.cmp(&15) {
+                Ordering::Equal => 100_000.0,
+                Ordering::Greater => f64::from(distance) * 102_000.0 - 1_000.0,
+                Ordering::Less => f64::from(distance) * 102_000.0,
+            };
+            let late_ns = group.late_ns[instant];
+            let expected_ns = if at_ns < from_ns { 0.0 } else { 1e6 };
+            // What is absorbed is the latency of messages that are there already.
+            let absorbed_ns = 1_000.0 * f64::from(distance);
+            let range = expected_ns - absorbed_ns..=expected_ns;
+            assert!(range.contains(&late_ns), "rank {rank} at {at_ns}: {late_ns}");
+        }
+    }
 }
 
 /// The published speed again, now as the result says it: with S of 0 each iteration brings the wave two ranks further.
@@ -142,7 +184,7 @@ fn the_speed_of_a_wave_is_that_which_was_published() {
         let wave = wave(&options, &[]);
         let time = wave.time_per_message.expect("it moves").median;
         // An iteration computes for 100 µs, and sends messages in both directions, one after the other.
-        let iteration = 100_000.0 + if speed == 2.0 { 2_000.0 } else { 1_000.0 };
+        let iteration = 102_000.0;
         assert!((time * speed / iteration - 1.0).abs() < 0.02, "{eager_bytes}: {time}");
         let loss = wave.loss_per_message.expect("it moves").median;
         assert!((0.0..=2_000.0).contains(&loss), "{eager_bytes}: {loss}");

@@ -104,19 +104,22 @@ impl Heat {
     pub(crate) fn figure(&self, label: &str, caption: &str, page: &mut Page) -> Markup {
         let number = page.figure();
         page.keep(number, &self.name, caption, || Picture::Heat(self.clone()));
+        let dense = self.is_dense();
+        // Of small fields, each eighth has room for its head.
+        let (class, each) = if dense { ("heat dense", 8) } else { ("heat", 1) };
         html! {
             figure {
-                div.wide tabindex="0" role="region" aria-label=(label) { table.heat {
+                div.wide tabindex="0" role="region" aria-label=(label) { table class=(class) {
                     thead { tr {
                         th scope="col" { (self.corner) }
-                        @for column in &self.columns { th scope="col" {
+                        @for columns in self.columns.chunks(each) { @let column = &columns[0]; th scope="col" colspan=[dense.then_some(columns.len())] {
                             @if let Some((color, shape)) = column.look { (swatch(color, shape)) }
                             span { (breaking(&column.label)) }
                         } }
                     } }
                     tbody { @for row in &self.rows { tr {
                         th scope="row" { (row.label) }
-                        @for cell in &row.cells { (self.cell(cell)) }
+                        @for cell in &row.cells { (self.cell(cell, dense)) }
                     } } }
                 } }
                 figcaption { b { "Figure " (number) ". " } (caption) }
@@ -124,9 +127,9 @@ impl Heat {
         }
     }
 
-    fn cell(&self, cell: &Cell) -> Markup {
+    fn cell(&self, cell: &Cell, dense: bool) -> Markup {
         let Some(value) = cell.value else {
-            return html! { td.none title=[&cell.hint] { (cell.text) } };
+            return html! { td.none title=[&cell.hint] { @if !dense { (cell.text) } } };
         };
         let shade = self.shade(value);
         html! { td class=(if shade > STRONG { "strong" } else { "" }) style=(format!("--v:{shade:.2}")) title=[&cell.hint] { (cell.text) } }

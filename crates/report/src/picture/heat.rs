@@ -89,6 +89,11 @@ impl Cell {
         Self { text, value: Some(value), hint: None }
     }
 
+    /// Returns a cell shaded by its value, which only its hint has.
+    pub(crate) fn hinted(value: f64, hint: String) -> Self {
+        Self { text: String::new(), value: Some(value), hint: Some(hint) }
+    }
+
     /// Returns a cell without shade.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), value: None, hint: None }
@@ -96,6 +101,13 @@ impl Cell {
 }
 
 impl Heat {
+    /// Returns whether its cells have no numbers: a page shows small fields, whose hints have them.
+    pub(crate) fn is_dense(&self) -> bool {
+        let mut shaded =
+            self.rows.iter().flat_map(|row| &row.cells).filter(|cell| cell.value.is_some());
+        shaded.all(|cell| cell.text.is_empty())
+    }
+
     /// Returns the shade of a value, from just above 0 to 1.
     pub(crate) fn shade(&self, value: f64) -> f64 {
         if value <= 0.0 || self.most <= 0.0 {

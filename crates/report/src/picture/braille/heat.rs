@@ -20,15 +20,20 @@ pub(crate) const PART: usize = 64;
 const NUMBER: usize = 3;
 
 impl Heat {
-    /// Explains the shades in the terminal, with the unit once: `░ < 0.15  ▒ ≥ 0.15  ▓ ≥ 1.50  █ ≥ 7.50 µs`.
+    /// Explains the shades in the terminal, with the unit once if it is that of all: `░ < 0.15  ▒ ≥ 0.15  ▓ ≥ 1.50  █ ≥ 7.50 µs`.
     pub(crate) fn shades(&self) -> String {
-        let unit = (self.write)(self.most);
-        let unit = unit.split_once(' ').map_or(String::new(), |(_, unit)| format!(" {unit}"));
-        let number = |part: f64| (self.write)(part * self.most).trim_end_matches(&unit).to_owned();
-        let below = format!("{} < {}", SHADES[0], number(FROM[1]));
-        let from = SHADES.iter().zip(FROM).skip(1);
-        let from = from.map(|(shade, from)| format!("{shade} ≥ {}", number(from)));
-        [below].into_iter().chain(from).collect::<Vec<_>>().join("  ") + &unit
+        let values = FROM[1..].iter().map(|part| (self.write)(part * self.most));
+        let mut values: Vec<String> = values.collect();
+        let unit = |value: &String| value.split_once(' ').map(|(_, unit)| format!(" {unit}"));
+        let common =
+            unit(&values[0]).filter(|common| values.iter().all(|text| text.ends_with(common)));
+        let common = common.unwrap_or_default();
+        for value in &mut values {
+            value.truncate(value.len() - common.len());
+        }
+        let below = format!("{} < {}", SHADES[0], values[0]);
+        let from = SHADES[1..].iter().zip(&values).map(|(shade, from)| format!("{shade} ≥ {from}"));
+        [below].into_iter().chain(from).collect::<Vec<_>>().join("  ") + &common
     }
 
     /// Returns whether a terminal that does not show everything leaves rows or columns out.

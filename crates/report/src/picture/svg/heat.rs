@@ -123,8 +123,9 @@ fn color(shade: f64) -> String {
 }
 
 fn heads(heat: &Heat, grid: &Grid) -> Markup {
-    // Of narrow columns not each has room for its head.
-    let every = ((TEXT + 2.0) / grid.column).ceil().max(1.0) as usize;
+    // Of narrow columns not each has room for its head, which is as far from the next one as their slant leaves.
+    let apart = grid.column * SLANT.to_radians().sin();
+    let every = (TEXT / apart).ceil().max(1.0) as usize;
     html! { @for (at, column) in heat.columns.iter().enumerate().step_by(every) {
         @let x = grid.left + grid.column * (at as f64 + 0.5);
         (sheet::turned((x, grid.top - 4.0), SLANT, Anchor::Start, &fitted(&column.label, TEXT, HEAD)))

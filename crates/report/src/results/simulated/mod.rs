@@ -1,5 +1,6 @@
 //! A job that was simulated, message by message.
 
+mod lateness;
 mod path;
 mod tolerance;
 mod wave;
@@ -110,6 +111,9 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
     if let Some(tolerance) = &found.tolerance {
         screen.section(&tolerance::heading(tolerance));
         screen.table(tolerance::table(tolerance, &found.parameters, noise_of_guest(found)));
+    }
+    if let Some(found) = &found.lateness {
+        lateness::show(found, view.all, &mut screen);
     }
     let asks_for_wave = found.wave.is_some() && !view.all;
     if let Some(path) = found.critical_path.as_ref().filter(|_| !asks_for_wave) {
