@@ -15,7 +15,8 @@ pub(super) fn heading(wave: &IdleWave) -> String {
 /// Shows what happened at each distance, or at some of them.
 pub(super) fn table(wave: &IdleWave, all: bool) -> Table {
     let shown = wave.distances.iter().enumerate().filter(|(at, _)| all || is_shown(wave, *at));
-    Table::with_rows(shown.map(|(_, distance)| distance))
+    let shown: Vec<&WaveDistance> = shown.map(|(_, distance)| distance).collect();
+    Table::with_rows(&shown)
         .number("messages away", |distance| count(u64::from(distance.messages)))
         .number("ranks", |distance| count(distance.ranks))
         .number("reached", |distance| ranks(distance.reached))
