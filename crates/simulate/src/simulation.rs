@@ -22,6 +22,7 @@ use anechoic_predict::phases::SourceFacts;
 use anechoic_recording::{Problem, ProblemKind};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -58,8 +59,18 @@ pub struct Simulation {
     pub wave: Option<IdleWave>,
     /// How much may grow until the job is slower by the share that was asked for; absent if none was.
     pub tolerance: Option<Tolerance>,
+    /// Whether it was ended before all was simulated. What is complete is the result, and notes name what is missing.
+    pub ended_early: bool,
     /// Notes for the reader.
     pub notes: Vec<String>,
+}
+
+impl Simulation {
+    /// Notes that it was ended early, and what is missing or how much there is.
+    fn end_early(&mut self, note: impl Display) {
+        self.ended_early = true;
+        self.notes.push(format!("ended early: {note}"));
+    }
 }
 
 /// What a source costs: the same simulations without its time.
@@ -218,6 +229,7 @@ pub fn run(
         critical_path: None,
         wave: None,
         tolerance: None,
+        ended_early: false,
         notes,
     };
     if let Some(given) = &given {
@@ -250,7 +262,7 @@ fn add_noise(
         }
     }
     if (replicas.len() as u64) < asked {
-        found.notes.push(format!("ended early: {} of {asked} simulations", replicas.len()));
+        found.end_early(format_args!("{} of {asked} simulations", replicas.len()));
     }
     by_loggopsim.truncate(if by_loggopsim.len() == replicas.len() { usize::MAX } else { 0 });
     let shares = if given.is_one_delay() { None } else { Some(runs.size.cpus) };
@@ -270,8 +282,8 @@ fn add_noise(
     if let Some(seed) = median_seed(&found.replicas).filter(|_| !runs.was_ended()) {
         found.critical_path = runs.critical_path(given, seed)?;
     }
-    if runs.was_ended() && runs.has_path() {
-        found.notes.push("ended early: without the critical path".to_owned());
+    if runs.was_ended() && runs.has_path() && found.critical_path.is_none() {
+        found.end_early("without the critical path");
     }
     if !runs.was_ended() {
         found.wave = match runs.wave(given, &found.replicas) {
@@ -279,8 +291,8 @@ fn add_noise(
             wave => wave?,
         };
     }
-    if runs.was_ended() && given.one_delay().is_some() {
-        found.notes.push("ended early: without the wave of the delay".to_owned());
+    if runs.was_ended() && given.one_delay().is_some() && found.wave.is_none() {
+        found.end_early("without the wave of the delay");
     }
     Ok(())
 }
@@ -302,7 +314,7 @@ fn add_tolerance(
         },
     };
     if tolerance.is_none() {
-        found.notes.push("ended early: without how much may grow".to_owned());
+        found.end_early("without how much may grow");
     }
     found.tolerance = tolerance;
     Ok(())

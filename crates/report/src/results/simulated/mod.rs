@@ -13,12 +13,14 @@ use crate::screen::Screen;
 use crate::style::{View, clip};
 use crate::table::Table;
 use crate::units::{bounds, count, counted, fine, long, noise, share, slowdown};
+use anechoic_analyze::injection::Verdict;
 use anechoic_recording::Problem;
 use anechoic_simulate::{Ask, OPTIONS, Replica, Simulation, run};
 
 /// The row of the result.
 pub static SIMULATED: Row<Simulation> = Row {
     compute: Some(compute),
+    verdict: |found, _| if found.ended_early { Verdict::Warning } else { Verdict::Good },
     headline: words::headline,
     section: Some(Section { anchor: "simulated", title: "A simulated job", short: "Simulated" }),
     model: Some(Model {
