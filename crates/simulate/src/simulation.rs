@@ -10,6 +10,7 @@ use crate::mpi_trace::TracedFacts;
 use crate::network_noise::DrawnFacts;
 use crate::noise::Noise;
 use crate::parameters::Parameters;
+use crate::ranks::Ranks;
 use crate::replica::{Replica, ns, ratio};
 use crate::runs::Runs;
 use crate::schedule::Schedule;
@@ -24,6 +25,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Display;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -185,32 +187,41 @@ impl Fate {
     }
 }
 
-/// Simulates what is asked for, with noise from recordings and text files of detours. Replicas run in as many threads as
-/// there are CPUs and memory; results do not depend on their number. `progress` is called with the number of events so far
-/// and of all. When it returns false, the replicas that are complete are the result.
+/// Simulates what is asked for in this process alone; see [`run_with`].
 ///
 /// # Errors
-/// The schedule or the noise cannot be read or does not fit, ranks wait for each other, the schedule cannot be written, or
-/// it was ended before a replica was complete.
+/// As [`run_with`].
 pub fn run(
     ask: &Ask,
     noise: &[PathBuf],
     progress: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<Simulation, Problem> {
-    let (work, traced) = Work::read(ask)?;
+    run_with(ask, noise, Ranks::default(), progress)
+}
+
+/// Simulates what is asked for, with noise from recordings and text files of detours, together with other ranks. Replicas run in as many threads as
+/// there are CPUs and memory; results do not depend on their number, nor on that of the ranks. Only that of the first rank is
+/// whole. `progress` is called with the number of events so far
+/// and of all. When it returns false, the replicas that are complete are the result.
+///
+/// # Errors
+/// The schedule or the noise cannot be read or does not fit, ranks wait for each other, the schedule cannot be written, or
+/// it was ended before a replica was complete. All ranks return the same problem.
+pub fn run_with(
+    ask: &Ask,
+    noise: &[PathBuf],
+    ranks: Ranks<'_>,
+    progress: &(dyn Fn(u64, u64) -> bool + Sync),
+) -> Result<Simulation, Problem> {
+    let Inputs { work, traced, given, mut notes } = ranks.agree(Inputs::read(ask, noise))?;
     let size = work.size();
-    let mut notes = traced.as_ref().map_or(vec![], TracedFacts::notes);
-    let (given, more) = Given::read(ask, noise)?;
-    notes.extend(more);
-    if let Some(given) = &given {
-        given.check(ask, &size)?;
-    }
+    let runs = ranks.agree(Runs::new(ask, &work, given.as_ref(), ranks, progress))?;
+    ranks.compare(&digests(ask, &work, given.as_ref(), &runs))?;
     if let Some((schedule, file)) = work.schedule().zip(ask.goal_out.as_ref()) {
-        write(schedule, file)?;
+        runs.at_first(|| write(schedule, file).map(Some))?;
     }
-    let runs = Runs::new(ask, &work, given.as_ref(), progress)?;
     notes.extend(work.inaccuracy(&ask.parameters));
-    let quiet = runs.simulate(ask.model, &mut Noise::Quiet, None)?;
+    let quiet = ranks.agree(runs.simulate(ask.model, &mut Noise::Quiet, None))?;
     notes.extend(given.as_ref().and_then(|given| given.saturation(ask, &size, quiet.end_ps())));
     let mut found = Simulation {
         job: JobFacts::new(&ask.source, &size, traced),
@@ -239,6 +250,49 @@ pub fn run(
         add_tolerance(ask, &runs, given.as_ref(), share, &mut found)?;
     }
     Ok(found)
+}
+
+/// What is read before anything is simulated.
+struct Inputs {
+    work: Work,
+    traced: Option<TracedFacts>,
+    given: Option<Given>,
+    notes: Vec<String>,
+}
+
+impl Inputs {
+    fn read(ask: &Ask, noise: &[PathBuf]) -> Result<Self, Problem> {
+        let (work, traced) = Work::read(ask)?;
+        let mut notes = traced.as_ref().map_or(vec![], TracedFacts::notes);
+        let (given, more) = Given::read(ask, noise)?;
+        notes.extend(more);
+        if let Some(given) = &given {
+            given.check(ask, &work.size())?;
+        }
+        Ok(Self { work, traced, given, notes })
+    }
+}
+
+/// Returns digests of all that decides about results, by which ranks find out whether they have the same.
+fn digests(
+    ask: &Ask,
+    work: &Work,
+    given: Option<&Given>,
+    runs: &Runs<'_>,
+) -> [(&'static str, u64); 4] {
+    let facts: Vec<&SourceFacts> = runs.sources.iter().map(|(_, facts)| facts).collect();
+    [
+        ("options, or files of parameters or latencies,", digest(&format!("{ask:?}"))),
+        ("a schedule", digest(&work.schedule())),
+        ("noise", digest(&given.and_then(Given::recorded))),
+        ("sources of noise", digest(&format!("{facts:?}"))),
+    ]
+}
+
+fn digest(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Adds what noise does: in replicas, by the rules of LogGOPSim, and without one source after the other.
@@ -280,16 +334,13 @@ fn add_noise(
         .collect();
     found.sources.sort_by(|a, b| a.without.total_cmp(&b.without));
     if let Some(seed) = median_seed(&found.replicas).filter(|_| !runs.was_ended()) {
-        found.critical_path = runs.critical_path(given, seed)?;
+        found.critical_path = runs.at_first(|| runs.critical_path(given, seed))?;
     }
     if runs.was_ended() && runs.has_path() && found.critical_path.is_none() {
         found.end_early("without the critical path");
     }
     if !runs.was_ended() {
-        found.wave = match runs.wave(given, &found.replicas) {
-            Err(_) if runs.was_ended() => None,
-            wave => wave?,
-        };
+        found.wave = runs.wave(given, &found.replicas)?;
     }
     if runs.was_ended() && given.one_delay().is_some() && found.wave.is_none() {
         found.end_early("without the wave of the delay");

@@ -15,7 +15,7 @@ use crate::table::Table;
 use crate::units::{bounds, count, counted, fine, long, noise, share, slowdown};
 use anechoic_analyze::injection::Verdict;
 use anechoic_recording::Problem;
-use anechoic_simulate::{Ask, OPTIONS, Replica, Simulation, run};
+use anechoic_simulate::{Ask, OPTIONS, Replica, Simulation, run_with};
 
 /// The row of the result.
 pub static SIMULATED: Row<Simulation> = Row {
@@ -55,11 +55,13 @@ const EXAMPLES: &str = "Examples:
   anechoic simulate --pattern barrier --law periodic --json | jq .slowdown";
 
 fn compute(input: &Input<'_>) -> Result<Simulation, Problem> {
-    let ask = Ask::read(&*input.answers(OPTIONS)?)?;
+    let ask = input.answers(OPTIONS).and_then(|answers| Ask::read(&answers));
+    let ask = input.ranks.agree(ask)?;
     let recordings = input.recordings.iter().map(|recording| recording.dir().to_owned());
     let paths: Vec<_> = input.files.iter().cloned().chain(recordings).collect();
     let progress = input.progress;
-    run(&ask, &paths, &|done, all| progress.is_none_or(|progress| progress.0(done, all)))
+    let goes_on = |done, all| progress.is_none_or(|progress| progress.0(done, all));
+    run_with(&ask, &paths, input.ranks, &goes_on)
 }
 
 /// Shows the simulation.
