@@ -35,7 +35,7 @@ const EXAMPLES: &str = "Examples:
   mpirun anechoic-mpi run -d 60s -o DIR      every CPU that the launcher gave, on all hosts
   srun --mpi=pmix -n 256 anechoic-mpi run    the same under Slurm; MPICH: --mpi=pmi2
   mpirun -n 2 anechoic-mpi measure bsp       ranks compute and meet: what noise costs them
-  mpirun anechoic-mpi simulate --pattern barrier --replicas 1000 noise   as anechoic simulate, on all hosts";
+  mpirun anechoic-mpi simulate --help        as anechoic simulate; ranks share the replicas";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -44,7 +44,6 @@ enum Command {
     Run(Box<RunArgs>),
     /// Measure work that the ranks do together
     Measure(OfRows<MethodOfRanks>),
-    /// Simulate a parallel job, with the replicas shared among the ranks
     Simulate(SimulateArgs),
 }
 
