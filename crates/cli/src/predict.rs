@@ -146,11 +146,11 @@ fn described(command: Command, row: &'static dyn AnyRow, model: &'static Model) 
 }
 
 pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
+    // A simulation that is ended keeps what is complete, also in the file that the printer opens.
+    let stop = args.model.is_command.then(stop::flag).transpose()?;
     let given = Given::open(args)?;
     let (printer, unread) = (args.show.printer()?, given.inputs.report_unread());
     given.refuse_programs(args)?;
-    // A simulation that is ended keeps what is complete.
-    let stop = args.model.is_command.then(stop::flag).transpose()?;
     let found = given.compute(args, stop.as_deref(), Ranks::default());
     Ok(ExitCode::from(unread.max(given.show(args, printer, found)?)))
 }
