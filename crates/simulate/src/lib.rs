@@ -22,6 +22,7 @@ mod critical;
 mod engine;
 mod given;
 pub mod goal;
+mod inputs;
 mod measured;
 mod median;
 pub mod mpi_trace;

@@ -90,12 +90,17 @@ impl<'a> Ranks<'a> {
         Ok(exchange(team, &mine)?.contains(&true))
     }
 
-    /// Refuses inputs that are not the same at all ranks. `digests` has what each of them is, with its digest.
+    /// Refuses inputs that are not the same at all ranks. `digests` returns what each of them is, with its
+    /// digest.
     ///
     /// # Errors
     /// Those of a rank differ from those of the first one.
-    pub(crate) fn compare(self, digests: &[(&str, u64)]) -> Result<(), Problem> {
+    pub(crate) fn compare<const N: usize>(
+        self,
+        digests: impl FnOnce() -> [(&'static str, u64); N],
+    ) -> Result<(), Problem> {
         let Some(team) = self.0 else { return Ok(()) };
+        let digests = digests();
         let numbers: Vec<u64> = digests.iter().map(|(_, digest)| *digest).collect();
         let all = exchange(team, &numbers)?;
         for (rank, other) in all.iter().enumerate() {
@@ -206,13 +211,16 @@ fn exchange<T: Serialize + DeserializeOwned>(
     team: &dyn Together,
     mine: &T,
 ) -> Result<Vec<T>, Problem> {
-    let unreadable = |error: serde_json::Error| {
-        let why = format!("a rank sent data that cannot be read: {error}");
-        ProblemKind::Unavailable.problem(why, "start the same version of anechoic on all hosts")
-    };
-    let mine = serde_json::to_string(mine).map_err(unreadable)?;
+    let mine = serde_json::to_string(mine).map_err(|error| unreadable(&error))?;
     let all = team.exchange(&mine)?;
-    all.iter().map(|line| serde_json::from_str(line).map_err(unreadable)).collect()
+    let read = |line: &String| serde_json::from_str(line).map_err(|error| unreadable(&error));
+    all.iter().map(read).collect()
+}
+
+/// Returns the problem of a line that cannot be read.
+fn unreadable(error: &serde_json::Error) -> Problem {
+    let why = format!("a rank sent data that cannot be read: {error}");
+    ProblemKind::Unavailable.problem(why, "start the same version of anechoic on all hosts")
 }
 
 /// Returns the problem of the first rank that has one, with the name of the rank unless all have the same.

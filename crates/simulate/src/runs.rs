@@ -189,11 +189,10 @@ impl<'a> Runs<'a> {
         let count = given.replicas(self.ask);
         let without = self.sources.iter().map(|(name, _)| given.without(name).map(Arc::new));
         let without: Vec<Arc<Vec<Trace>>> = self.ranks.agree(without.collect())?;
-        let replica = |number: usize| {
+        let replicas = self.in_threads(count as usize, |number| {
             let seed = self.ask.seed.wrapping_add(number as u64);
             self.replica(given, quiet, &without, seed)
-        };
-        let replicas = self.in_threads(count as usize, replica)?;
+        })?;
         let complete: Vec<ReplicaRuns> = replicas.into_iter().flatten().collect();
         if complete.is_empty() { Err(ended_early()) } else { Ok((complete, count)) }
     }

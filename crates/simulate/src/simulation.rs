@@ -5,6 +5,7 @@ use crate::critical::CriticalPath;
 use crate::engine::{Model, Outcome};
 use crate::given::{Given, NoiseFacts};
 use crate::goal;
+use crate::inputs::Inputs;
 use crate::median::{median_interval, sorted};
 use crate::mpi_trace::TracedFacts;
 use crate::network_noise::DrawnFacts;
@@ -17,7 +18,6 @@ use crate::schedule::Schedule;
 use crate::size::Size;
 use crate::tolerance::{self, Tolerance};
 use crate::wave::IdleWave;
-use crate::work::Work;
 use anechoic_analyze::stats::{Interval, mean, quantile};
 use anechoic_predict::phases::SourceFacts;
 use anechoic_recording::{Problem, ProblemKind};
@@ -25,7 +25,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Display;
 use std::fs::File;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -213,10 +212,11 @@ pub fn run_with(
     ranks: Ranks<'_>,
     progress: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<Simulation, Problem> {
-    let Inputs { work, traced, given, mut notes } = ranks.agree(Inputs::read(ask, noise))?;
+    let inputs = ranks.agree(Inputs::read(ask, noise))?;
+    ranks.compare(|| inputs.digests(ask))?;
+    let Inputs { work, traced, given, mut notes } = inputs;
     let size = work.size();
     let runs = ranks.agree(Runs::new(ask, &work, given.as_ref(), ranks, progress))?;
-    ranks.compare(&digests(ask, &work, given.as_ref(), &runs))?;
     if let Some((schedule, file)) = work.schedule().zip(ask.goal_out.as_ref()) {
         runs.at_first(|| write(schedule, file).map(Some))?;
     }
@@ -250,49 +250,6 @@ pub fn run_with(
         add_tolerance(ask, &runs, given.as_ref(), share, &mut found)?;
     }
     Ok(found)
-}
-
-/// What is read before anything is simulated.
-struct Inputs {
-    work: Work,
-    traced: Option<TracedFacts>,
-    given: Option<Given>,
-    notes: Vec<String>,
-}
-
-impl Inputs {
-    fn read(ask: &Ask, noise: &[PathBuf]) -> Result<Self, Problem> {
-        let (work, traced) = Work::read(ask)?;
-        let mut notes = traced.as_ref().map_or(vec![], TracedFacts::notes);
-        let (given, more) = Given::read(ask, noise)?;
-        notes.extend(more);
-        if let Some(given) = &given {
-            given.check(ask, &work.size())?;
-        }
-        Ok(Self { work, traced, given, notes })
-    }
-}
-
-/// Returns digests of all that decides about results, by which ranks find out whether they have the same.
-fn digests(
-    ask: &Ask,
-    work: &Work,
-    given: Option<&Given>,
-    runs: &Runs<'_>,
-) -> [(&'static str, u64); 4] {
-    let facts: Vec<&SourceFacts> = runs.sources.iter().map(|(_, facts)| facts).collect();
-    [
-        ("options, or files of parameters or latencies,", digest(&format!("{ask:?}"))),
-        ("a schedule", digest(&work.schedule())),
-        ("noise", digest(&given.and_then(Given::recorded))),
-        ("sources of noise", digest(&format!("{facts:?}"))),
-    ]
-}
-
-fn digest(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// Adds what noise does: in replicas, by the rules of LogGOPSim, and without one source after the other.

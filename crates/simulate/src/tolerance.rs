@@ -192,15 +192,14 @@ impl Search<'_> {
             }
         }
         let pairs: Vec<Pair> = tried.iter().map(|&number| self.pairs[number]).collect();
-        let exceeds = |number: usize| {
+        let exceed = self.runs.in_threads(pairs.len(), |number| {
             let (seed, before_ns) = pairs[number];
             match self.end_ns(&parameters, longer.as_ref(), seed) {
                 Ok(end_ns) => Ok(end_ns > before_ns * most),
                 Err(problem) if self.runs.must_stop() => Err(problem),
                 Err(_) => Ok(true),
             }
-        };
-        let exceed = self.runs.in_threads(pairs.len(), exceeds)?;
+        })?;
         exceed.into_iter().collect::<Option<_>>().ok_or_else(ended_early)
     }
 

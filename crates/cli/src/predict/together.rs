@@ -1,6 +1,6 @@
 //! `anechoic-mpi simulate`: all ranks of a job simulate together, and rank 0 prints.
 
-use super::{Given, SimulateArgs};
+use super::{Given, PredictArgs, SimulateArgs};
 use crate::ensemble::called_off;
 use crate::exit;
 use crate::show::Printer;
@@ -17,12 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Returns what stopped this rank alone.
 pub fn simulate_in(SimulateArgs(args): &SimulateArgs, team: &Team) -> Result<ExitCode, Problem> {
     let (stop, is_first) = (stop::flag()?, team.placement.rank == 0);
-    let opened = || -> Result<(Given, Option<Printer>), Problem> {
-        let given = Given::open(args)?;
-        given.refuse_programs(args)?;
-        Ok((given, is_first.then(|| args.show.printer()).transpose()?))
-    };
-    let opened = opened();
+    let opened = open(args, is_first);
     if let Some(code) = called_off(team, opened.as_ref().err())? {
         return Ok(code.into());
     }
@@ -39,6 +34,13 @@ pub fn simulate_in(SimulateArgs(args): &SimulateArgs, team: &Team) -> Result<Exi
     };
     let code = team.ensemble.broadcast(&[code])?;
     Ok(code.first().copied().unwrap_or(0).into())
+}
+
+/// Opens the inputs, and the output if this rank prints.
+fn open(args: &PredictArgs, prints: bool) -> Result<(Given, Option<Printer>), Problem> {
+    let given = Given::open(args)?;
+    given.refuse_programs(args)?;
+    Ok((given, prints.then(|| args.show.printer()).transpose()?))
 }
 
 /// The ranks of a team, as a simulation needs them.
