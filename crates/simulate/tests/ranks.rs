@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
+/// Names of options with their values.
+type Options<'a> = &'a [(&'a str, &'a str)];
+
 /// What threads exchange.
 #[derive(Debug)]
 struct Table {
@@ -49,14 +52,14 @@ impl Together for Thread<'_> {
     }
 }
 
-fn ask(given: &[(&str, &str)]) -> Ask {
+fn ask(given: Options<'_>) -> Ask {
     let answers = Answers::read(OPTIONS, given).expect("options");
     Ask::read(&answers).expect("they fit")
 }
 
 /// Simulates by this many ranks. `noise` has the files of each rank, and `goes_on` whether it is not asked to stop.
 fn shared(
-    given: &[(&str, &str)],
+    given: Options<'_>,
     size: usize,
     noise: impl Fn(usize) -> Vec<PathBuf> + Sync,
     goes_on: impl Fn(usize) -> bool + Sync,
@@ -92,7 +95,7 @@ fn ranks_together_have_the_result_of_one_process() {
     fs::write(&latencies, "2us\n+1us\n4us\n").expect("room");
     let latencies = latencies.to_str().expect("text");
     let job = [("pattern", "halo2d"), ("ranks", "16"), ("replicas", "9"), ("iterations", "4")];
-    let cases: [(&str, &[(&str, &str)], bool); 7] = [
+    let cases: [(&str, Options<'_>, bool); 7] = [
         ("recorded", &[("length", "100ms")], true),
         ("tolerate", &[("length", "100ms"), ("tolerate", "1%")], true),
         ("law", &[("law", "pareto"), ("seed", "77")], false),
