@@ -291,7 +291,7 @@ fn part<J: Joint>(args: &J, team: &Team, host_dir: &Path) -> Result<Plan, Proble
 
 /// Agrees whether any rank cannot do its part. If so, nobody starts, rank 0 prints why, and all return this
 /// exit code.
-fn called_off(team: &Team, problem: Option<&Problem>) -> Result<Option<u8>, Problem> {
+pub(crate) fn called_off(team: &Team, problem: Option<&Problem>) -> Result<Option<u8>, Problem> {
     let all = team.ensemble.gather(&Bare::by(team, problem, None).json())?;
     let code = match all {
         Some(all) => print_errors(&Bare::all(&all)?),

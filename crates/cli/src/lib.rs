@@ -60,6 +60,7 @@ pub use ensemble::{measure_in, run_in};
 pub use exit::USAGE;
 pub use method_args::MethodOfRanks;
 pub use mistake::explained;
+pub use predict::{SimulateArgs, simulate_in};
 pub use rows::OfRows;
 pub use run_args::RunArgs;
 pub use stop::{flag as stop_flag, is_heeded};

@@ -1,21 +1,26 @@
 //! `anechoic predict` and `anechoic simulate`: predict what was not measured. The subcommands of `predict` are the result
-//! rows that have a model; one whose model says so is a command of its own.
+//! rows that have a model; one whose model says so is a command of its own, which the ranks of a job can run together.
+
+mod together;
+
+pub use together::simulate_in;
 
 use crate::inputs::{InputArgs, Inputs, newest, newest_or};
 use crate::options::{answers, arguments};
 use crate::page::PageArgs;
 use crate::progress::Busy;
 use crate::rows::Rows;
-use crate::show::ShowArgs;
+use crate::show::{Printer, ShowArgs};
 use crate::stop;
 use anechoic_recording::{Problem, ProblemKind, Recording};
-use anechoic_report::results::{AnyRow, Input, LeftOut, Methods, Model, Progress, RESULTS};
+use anechoic_report::results::{AnyRow, Found, Input, LeftOut, Methods, Model, Progress, RESULTS};
+use anechoic_simulate::Ranks;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is read if nothing is named.
 const NEWEST: &str = "the newest recording in this directory";
@@ -32,7 +37,7 @@ pub struct PredictArgs {
 
 /// A model that is a command of its own.
 #[derive(Debug)]
-pub(crate) struct SimulateArgs(pub(crate) PredictArgs);
+pub struct SimulateArgs(pub(crate) PredictArgs);
 
 /// Returns the rows that have a model.
 fn all() -> impl Iterator<Item = (&'static dyn AnyRow, &'static Model)> {
@@ -141,40 +146,81 @@ fn described(command: Command, row: &'static dyn AnyRow, model: &'static Model) 
 }
 
 pub fn run(args: &PredictArgs) -> Result<ExitCode, Problem> {
-    let named = args.matches.try_get_many::<PathBuf>("recordings").ok().flatten();
-    let named = named.into_iter().flatten().cloned();
-    let (files, places): (Vec<PathBuf>, Vec<PathBuf>) =
-        named.partition(|path| args.model.takes_files && path.is_file());
-    let needed = !args.model.needs_no_recording
-        && !args.model.instead.iter().any(|other| given(&args.matches, other));
-    let places = match places.is_empty() && files.is_empty() && needed {
-        true => vec![newest_fitting(args)?],
-        false => places,
-    };
-    args.page.refuse(args.show.force)?;
-    let inputs = Inputs::open(&places)?;
-    let (mut printer, unread) = (args.show.printer()?, inputs.report_unread());
-    let (recordings, others) = split_by_method(args.row.in_report(), &inputs.recordings);
-    refuse_programs(&recordings)?;
-    let left_out = [inputs.left_out(), others].concat();
-    let place = inputs.place().filter(|_| files.is_empty());
-    let answers = answers(args.model.options, &args.matches);
-    let doing = if args.model.is_command { "simulating" } else { "predicting" };
-    let busy = Busy::with(doing, false);
-    // A simulation that is ended keeps what is complete.
+    // A simulation that is ended keeps what is complete, also in the file that the printer opens.
     let stop = args.model.is_command.then(stop::flag).transpose()?;
-    let stopped = || stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
-    let show = |done, total| busy.shown(done, total) && !stopped();
-    let (answers, progress) = (Some(&answers), Some(Progress(&show)));
-    let (left_out, files) = (&left_out[..], &files[..]);
-    let input = Input { files, answers, progress, left_out, ..Input::from_recordings(&recordings) };
-    let found = args.row.compute(&input);
-    drop(busy);
-    let page = found.as_ref().ok().cloned();
-    let code = printer.print_result(found, place)?;
-    printer.finish()?;
-    page.map_or(Ok(()), |found| args.page.write(found, args.show.force))?;
-    Ok(ExitCode::from(unread.max(code)))
+    let given = Given::open(args)?;
+    let (printer, unread) = (args.show.printer()?, given.inputs.report_unread());
+    given.refuse_programs(args)?;
+    let found = given.compute(args, stop.as_deref(), Ranks::default());
+    Ok(ExitCode::from(unread.max(given.show(args, printer, found)?)))
+}
+
+/// What a model predicts from.
+#[derive(Debug)]
+pub(crate) struct Given {
+    files: Vec<PathBuf>,
+    pub(crate) inputs: Inputs,
+}
+
+impl Given {
+    /// Opens the recordings that the user named, or else the newest one if the model needs any.
+    ///
+    /// # Errors
+    /// One of them cannot be read, or the options for a page are wrong.
+    pub(crate) fn open(args: &PredictArgs) -> Result<Self, Problem> {
+        let named = args.matches.try_get_many::<PathBuf>("recordings").ok().flatten();
+        let named = named.into_iter().flatten().cloned();
+        let (files, places): (Vec<PathBuf>, Vec<PathBuf>) =
+            named.partition(|path| args.model.takes_files && path.is_file());
+        let needed = !args.model.needs_no_recording
+            && !args.model.instead.iter().any(|other| given(&args.matches, other));
+        let places = match places.is_empty() && files.is_empty() && needed {
+            true => vec![newest_fitting(args)?],
+            false => places,
+        };
+        args.page.refuse(args.show.force)?;
+        Ok(Self { files, inputs: Inputs::open(&places)? })
+    }
+
+    /// Refuses recordings of programs where there are no others.
+    pub(crate) fn refuse_programs(&self, args: &PredictArgs) -> Result<(), Problem> {
+        refuse_programs(&split_by_method(args.row.in_report(), &self.inputs.recordings).0)
+    }
+
+    /// Computes the result, together with other ranks if there are any, until it is complete or must stop.
+    pub(crate) fn compute(
+        &self,
+        args: &PredictArgs,
+        stop: Option<&AtomicBool>,
+        ranks: Ranks<'_>,
+    ) -> Result<Found, Problem> {
+        let (recordings, others) = split_by_method(args.row.in_report(), &self.inputs.recordings);
+        let left_out = [self.inputs.left_out(), others].concat();
+        let answers = answers(args.model.options, &args.matches);
+        let doing = if args.model.is_command { "simulating" } else { "predicting" };
+        let busy = Busy::with(doing, !ranks.is_first());
+        let stopped = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+        let show = |done, total| busy.shown(done, total) && !stopped();
+        let (answers, progress) = (Some(&answers), Some(Progress(&show)));
+        let (left_out, files) = (&left_out[..], &self.files[..]);
+        let input = Input::from_recordings(&recordings);
+        args.row.compute(&Input { files, answers, progress, left_out, ranks, ..input })
+    }
+
+    /// Prints the result, writes its page if one is asked for, and returns the exit code.
+    pub(crate) fn show(
+        &self,
+        args: &PredictArgs,
+        mut printer: Printer,
+        found: Result<Found, Problem>,
+    ) -> Result<u8, Problem> {
+        let place = self.inputs.place().filter(|_| self.files.is_empty());
+        let page = found.as_ref().ok().cloned();
+        let code = printer.print_result(found, place)?;
+        printer.finish()?;
+        page.map_or(Ok(()), |found| args.page.write(found, args.show.force))?;
+        Ok(code)
+    }
 }
 
 /// Returns the newest recording that the model can read. A model that needs none, given an option, advises that.

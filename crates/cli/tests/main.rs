@@ -26,6 +26,7 @@ mod redirected;
 mod reference;
 mod report;
 mod shell;
+mod simulate;
 mod stopped;
 mod strangers;
 mod suites;

@@ -10,7 +10,7 @@ mod meetings;
 mod network;
 mod ranks;
 
-use anechoic_cli::{MethodOfRanks, OfRows, RunArgs};
+use anechoic_cli::{MethodOfRanks, OfRows, RunArgs, SimulateArgs};
 use anechoic_recording::Problem;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use job::Job;
@@ -34,7 +34,8 @@ const EXAMPLES: &str = "Examples:
   mpirun -n 2 anechoic-mpi network -o FILE   parameters of the network for anechoic simulate --params
   mpirun anechoic-mpi run -d 60s -o DIR      every CPU that the launcher gave, on all hosts
   srun --mpi=pmix -n 256 anechoic-mpi run    the same under Slurm; MPICH: --mpi=pmi2
-  mpirun -n 2 anechoic-mpi measure bsp       ranks compute and meet: what noise costs them";
+  mpirun -n 2 anechoic-mpi measure bsp       ranks compute and meet: what noise costs them
+  mpirun anechoic-mpi simulate --help        as anechoic simulate; ranks share the replicas";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -43,6 +44,7 @@ enum Command {
     Run(Box<RunArgs>),
     /// Measure work that the ranks do together
     Measure(OfRows<MethodOfRanks>),
+    Simulate(SimulateArgs),
 }
 
 fn main() -> ExitCode {
@@ -101,6 +103,7 @@ fn run(cli: &Cli, job: &Job) -> Result<ExitCode, Problem> {
         Command::Network(args) => network::run(args, &team, job.ensemble()),
         Command::Run(args) => anechoic_cli::run_in(args, &team),
         Command::Measure(OfRows(args)) => anechoic_cli::measure_in(args, &team),
+        Command::Simulate(args) => anechoic_cli::simulate_in(args, &team),
     }
 }
 

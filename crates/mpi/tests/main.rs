@@ -5,3 +5,4 @@ mod jobs;
 mod launched;
 mod network;
 mod ranks;
+mod simulate;

@@ -139,6 +139,12 @@ impl Given {
         traces.iter().all(|trace| trace.too_long_for_loggopsim_ps() > longest_ps)
     }
 
+    /// Returns the recorded detours of all CPUs, with the number of CPUs of each host; none if nothing was recorded.
+    pub(crate) fn recorded(&self) -> Option<(&[Trace], &[usize])> {
+        let Self::Recorded { traces, cpus, .. } = self else { return None };
+        Some((traces, cpus))
+    }
+
     /// Returns whether CPUs have noise.
     pub(crate) fn is_of_cpus(&self) -> bool {
         !matches!(self, Self::QuietCpus)

@@ -40,18 +40,25 @@ pub struct LateGroup {
     pub late_ns: Vec<f64>,
 }
 
-/// Finds how late ranks are in the simulation with this seed; none of large jobs and by the rules of others.
+/// Finds how late ranks are in the simulation with this seed; none of large jobs, by the rules of others, and if it is
+/// ended early.
 ///
 /// # Errors
 /// As [`simulate`](crate::simulate).
 pub(crate) fn find(runs: &Runs<'_>, given: &Given, seed: u64) -> Result<Option<Lateness>, Problem> {
     let Some(schedule) = runs.small_schedule() else { return Ok(None) };
     let without_delay_only = given.one_delay().is_some() && !given.is_one_delay();
-    let [with, without] = match without_delay_only {
-        true => runs.ends_with_and_without_delay(schedule, given, seed)?,
-        false => runs.ends_with_and_without_noise(schedule, given, seed)?,
+    let ends = match without_delay_only {
+        true => runs.ends_with_and_without_delay(schedule, given, seed),
+        false => runs.ends_with_and_without_noise(schedule, given, seed),
     };
-    Ok(Some(Lateness::new(schedule, seed, without_delay_only, [&with, &without])))
+    match ends {
+        Err(_) if runs.must_stop() => Ok(None),
+        Err(problem) => Err(problem),
+        Ok([with, without]) => {
+            Ok(Some(Lateness::new(schedule, seed, without_delay_only, [&with, &without])))
+        }
+    }
 }
 
 impl Lateness {

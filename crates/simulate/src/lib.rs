@@ -22,6 +22,7 @@ mod critical;
 mod engine;
 mod given;
 pub mod goal;
+mod inputs;
 mod lateness;
 mod measured;
 mod median;
@@ -32,6 +33,7 @@ mod network_noise_tests;
 mod noise;
 mod parameters;
 pub mod patterns;
+mod ranks;
 mod replica;
 mod rounds;
 #[cfg(test)]
@@ -57,8 +59,11 @@ pub use noise::phase::Phase;
 pub use noise::trace::Trace;
 pub use noise::{Delay, Noise};
 pub use parameters::{Network, Parameters};
+pub use ranks::{Ranks, Together};
 pub use replica::Replica;
 pub use schedule::{ANY_RANK, ANY_TAG, Action, Builder, Schedule};
-pub use simulation::{Fate, JobFacts, NetworkEffect, Simulation, Slowdown, SourceEffect, run};
+pub use simulation::{
+    Fate, JobFacts, NetworkEffect, Simulation, Slowdown, SourceEffect, run, run_with,
+};
 pub use tolerance::{Grown, Growth, Tolerance};
 pub use wave::{IdleWave, Typical, WaveDistance};

@@ -4,13 +4,13 @@ use crate::engine::Outcome;
 use crate::parameters::PS;
 use anechoic_analyze::stats::{mean, quantile};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Quantiles of the finishing times of ranks.
 const QUANTILES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
 /// What noise did in one simulation.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Replica {
     /// The seed of its noise.
     pub seed: u64,

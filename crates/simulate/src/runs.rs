@@ -2,19 +2,21 @@
 
 use crate::ask::Ask;
 use crate::critical::{self, CriticalPath};
-use crate::engine::{Costs, Ends, Model, Outcome, Progress, simulate_with_ends};
+use crate::engine::{Costs, Ends, Model, Outcome, Progress, ended_early, simulate_with_ends};
 use crate::given::Given;
 use crate::network_noise::NetworkNoise;
 use crate::noise::Noise;
 use crate::noise::trace::Trace;
 use crate::parameters::TIMES;
+use crate::ranks::Ranks;
 use crate::replica::Replica;
 use crate::schedule::Schedule;
 use crate::size::Size;
 use crate::work::Work;
-use anechoic_analyze::threads::in_order_at_most;
 use anechoic_predict::phases::{SourceFacts, SourceName};
 use anechoic_recording::{Problem, ProblemKind};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -44,13 +46,16 @@ pub(crate) struct Runs<'a> {
     all: u64,
     /// What a simulation takes of memory, in bytes.
     memory: u64,
+    /// The ranks that simulate it together.
+    pub(crate) ranks: Ranks<'a>,
+    /// Whether this rank was asked to stop.
+    stopped: AtomicBool,
+    /// Whether all ranks know that one of them was.
     ended: AtomicBool,
-    /// Whether a replica cannot be simulated.
-    failed: AtomicBool,
 }
 
 /// The simulations of a replica.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ReplicaRuns {
     /// With all noise.
     pub(crate) replica: Replica,
@@ -71,6 +76,7 @@ impl<'a> Runs<'a> {
         ask: &'a Ask,
         work: &'a Work,
         given: Option<&Given>,
+        ranks: Ranks<'a>,
         progress: &'a (dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<Self, Problem> {
         let size = work.size();
@@ -82,22 +88,36 @@ impl<'a> Runs<'a> {
         let both = ask.model == Model::Anechoic && given.is_some_and(suits);
         let without_network = u64::from(ask.network_noise.is_some());
         let each_replica = 1 + u64::from(both) + without_network + sources.len() as u64;
-        let mut count =
-            1 + u64::from(both) + given.map_or(0, |given| given.replicas(ask)) * each_replica;
+        // Of what all ranks simulate, each counts its part.
+        let replicas = given.map_or(0, |given| given.replicas(ask)).div_ceil(ranks.size() as u64);
+        let mut count = 1 + u64::from(both) + replicas * each_replica;
         if given.is_some() && has_path(ask, &size) {
             count += critical::SIMULATIONS + FOR_LATENESS;
             if given.is_some_and(|given| given.one_delay().is_some()) {
-                count += 2 * given.map_or(0, |given| given.replicas(ask));
+                count += 2 * replicas;
             }
         }
         if ask.tolerate.is_some() {
             let growing = 1 + (sources.len() + TIMES.len()) as u64;
-            count += growing * TO_FIND_GROWTH * given.map_or(1, |given| given.replicas(ask));
+            count += growing * TO_FIND_GROWTH * replicas.max(1);
         }
         let done = AtomicU64::new(0);
-        let (ended, failed) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (stopped, ended) = (AtomicBool::new(false), AtomicBool::new(false));
         let all = count.saturating_mul(size.events());
-        Ok(Self { ask, work, size, sources, both, progress, done, all, memory, ended, failed })
+        Ok(Self {
+            ask,
+            work,
+            size,
+            sources,
+            both,
+            progress,
+            done,
+            all,
+            memory,
+            ranks,
+            stopped,
+            ended,
+        })
     }
 
     /// Simulates once.
@@ -136,13 +156,29 @@ impl<'a> Runs<'a> {
     fn report(&self, events: u64) -> bool {
         let done = self.done.fetch_add(events, Ordering::Relaxed) + events;
         let goes_on = (self.progress)(done.min(self.all), self.all);
-        self.ended.fetch_or(!goes_on, Ordering::Relaxed);
+        self.stopped.fetch_or(!goes_on, Ordering::Relaxed);
         goes_on
     }
 
-    /// Returns whether it was ended early.
+    /// Returns whether this rank was asked to stop.
+    pub(crate) fn must_stop(&self) -> bool {
+        !self.report(0) || self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether it was ended early, which all ranks know at the same step.
     pub(crate) fn was_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Has the first rank alone do something, which is none at the others.
+    pub(crate) fn at_first<T>(
+        &self,
+        work: impl FnOnce() -> Result<Option<T>, Problem>,
+    ) -> Result<Option<T>, Problem> {
+        let found = self.ranks.agree(if self.ranks.is_first() { work() } else { Ok(None) })?;
+        let ended = self.ranks.any(self.must_stop())?;
+        self.ended.fetch_or(ended, Ordering::Relaxed);
+        Ok(found)
     }
 
     /// Simulates all replicas. Returns those that are complete, and how many were asked for.
@@ -152,49 +188,27 @@ impl<'a> Runs<'a> {
         quiet: &Outcome,
     ) -> Result<(Vec<ReplicaRuns>, u64), Problem> {
         let count = given.replicas(self.ask);
-        let mut without = vec![];
-        for (name, _) in &self.sources {
-            without.push(Arc::new(given.without(name)?));
-        }
-        let (mut complete, mut problem) = (vec![], None);
-        let replica = |number| self.replica_unless_ended(given, quiet, &without, number);
-        for replica in self.in_threads(count as usize, replica) {
-            match replica {
-                Ok(replica) => complete.extend(replica),
-                Err(other) => problem = problem.or(Some(other)),
-            }
-        }
-        match problem {
-            Some(problem) if complete.is_empty() || !self.was_ended() => Err(problem),
-            _ => Ok((complete, count)),
-        }
+        let without = self.sources.iter().map(|(name, _)| given.without(name).map(Arc::new));
+        let without: Vec<Arc<Vec<Trace>>> = self.ranks.agree(without.collect())?;
+        let replicas = self.in_threads(count as usize, |number| {
+            let seed = self.ask.seed.wrapping_add(number as u64);
+            self.replica(given, quiet, &without, seed)
+        })?;
+        let complete: Vec<ReplicaRuns> = replicas.into_iter().flatten().collect();
+        if complete.is_empty() { Err(ended_early()) } else { Ok((complete, count)) }
     }
 
-    /// Does work in as many threads as there are CPUs and memory, and returns the results in order.
-    pub(crate) fn in_threads<T: Send>(
+    /// Does work at all ranks, in as many threads as there are CPUs and memory, and returns the results in order. What is
+    /// missing was left out because it was ended early.
+    pub(crate) fn in_threads<T: Send + Serialize + DeserializeOwned>(
         &self,
         count: usize,
-        work: impl Fn(usize) -> T + Sync,
-    ) -> Vec<T> {
+        work: impl Fn(usize) -> Result<T, Problem> + Sync,
+    ) -> Result<Vec<Option<T>>, Problem> {
         let most = (MEMORY / self.memory.max(1)).max(1) as usize;
-        in_order_at_most(most, count, work)
-    }
-
-    /// Simulates a replica by its number, unless the user ended that or another one failed.
-    fn replica_unless_ended(
-        &self,
-        given: &Given,
-        quiet: &Outcome,
-        without: &[Arc<Vec<Trace>>],
-        number: usize,
-    ) -> Result<Option<ReplicaRuns>, Problem> {
-        if self.was_ended() || self.failed.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let seed = self.ask.seed.wrapping_add(number as u64);
-        let replica = self.replica(given, quiet, without, seed).map(Some);
-        self.failed.fetch_or(replica.is_err(), Ordering::Relaxed);
-        replica
+        let (found, ended) = self.ranks.share(count, most, || self.must_stop(), work)?;
+        self.ended.fetch_or(ended, Ordering::Relaxed);
+        Ok(found)
     }
 
     fn replica(
@@ -215,7 +229,7 @@ impl<'a> Runs<'a> {
             // What its rules cannot simulate is left out: nobody asked for them.
             match self.simulate(Model::LogGopSim, &mut noise.clone(), network) {
                 Ok(other) => by_loggopsim_ps = Some(other.end_ps()),
-                Err(problem) if self.was_ended() => return Err(problem),
+                Err(problem) if self.must_stop() => return Err(problem),
                 Err(_) => {}
             }
         }
@@ -301,7 +315,7 @@ impl<'a> Runs<'a> {
         let place = (schedule, &self.size);
         let path = critical::find(self.ask, place, given, seed, &|events| self.report(events));
         match path {
-            Err(_) if self.was_ended() => Ok(None),
+            Err(_) if self.must_stop() => Ok(None),
             path => path.map(Some),
         }
     }

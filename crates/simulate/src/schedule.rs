@@ -61,7 +61,7 @@ pub(crate) struct Operation {
 const WORDS: usize = 3;
 
 /// Where what belongs to a rank begins.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Hash)]
 struct Place {
     /// Its first operation among those of all ranks.
     operation: u32,
@@ -70,7 +70,7 @@ struct Place {
 }
 
 /// The operations of all ranks.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub struct Schedule {
     /// For each rank its operations, and then the lists of those that wait for them: what an event needs is near.
     words: Vec<u32>,

@@ -5,24 +5,26 @@ use crate::critical::CriticalPath;
 use crate::engine::{Model, Outcome};
 use crate::given::{Given, NoiseFacts};
 use crate::goal;
+use crate::inputs::Inputs;
 use crate::lateness::{self, Lateness};
 use crate::median::{median_interval, sorted};
 use crate::mpi_trace::TracedFacts;
 use crate::network_noise::DrawnFacts;
 use crate::noise::Noise;
 use crate::parameters::Parameters;
+use crate::ranks::Ranks;
 use crate::replica::{Replica, ns, ratio};
 use crate::runs::Runs;
 use crate::schedule::Schedule;
 use crate::size::Size;
 use crate::tolerance::{self, Tolerance};
 use crate::wave::{self, IdleWave};
-use crate::work::Work;
 use anechoic_analyze::stats::{Interval, mean, quantile};
 use anechoic_predict::phases::SourceFacts;
 use anechoic_recording::{Problem, ProblemKind};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -62,8 +64,18 @@ pub struct Simulation {
     pub lateness: Option<Lateness>,
     /// How much may grow until the job is slower by the share that was asked for; absent if none was.
     pub tolerance: Option<Tolerance>,
+    /// Whether it was ended before all was simulated. What is complete is the result, and notes name what is missing.
+    pub ended_early: bool,
     /// Notes for the reader.
     pub notes: Vec<String>,
+}
+
+impl Simulation {
+    /// Notes that it was ended early, and what is missing or how much there is.
+    fn end_early(&mut self, note: impl Display) {
+        self.ended_early = true;
+        self.notes.push(format!("ended early: {note}"));
+    }
 }
 
 /// What a source costs: the same simulations without its time.
@@ -178,32 +190,42 @@ impl Fate {
     }
 }
 
-/// Simulates what is asked for, with noise from recordings and text files of detours. Replicas run in as many threads as
-/// there are CPUs and memory; results do not depend on their number. `progress` is called with the number of events so far
-/// and of all. When it returns false, the replicas that are complete are the result.
+/// Simulates what is asked for in this process alone; see [`run_with`].
 ///
 /// # Errors
-/// The schedule or the noise cannot be read or does not fit, ranks wait for each other, the schedule cannot be written, or
-/// it was ended before a replica was complete.
+/// As [`run_with`].
 pub fn run(
     ask: &Ask,
     noise: &[PathBuf],
     progress: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<Simulation, Problem> {
-    let (work, traced) = Work::read(ask)?;
+    run_with(ask, noise, Ranks::default(), progress)
+}
+
+/// Simulates what is asked for, with noise from recordings and text files of detours, together with other ranks. Replicas run in as many threads as
+/// there are CPUs and memory; results do not depend on their number, nor on that of the ranks. Only that of the first rank is
+/// whole. `progress` is called with the number of events so far
+/// and of all. When it returns false, the replicas that are complete are the result.
+///
+/// # Errors
+/// The schedule or the noise cannot be read or does not fit, ranks wait for each other, the schedule cannot be written, or
+/// it was ended before a replica was complete. All ranks return the same problem.
+pub fn run_with(
+    ask: &Ask,
+    noise: &[PathBuf],
+    ranks: Ranks<'_>,
+    progress: &(dyn Fn(u64, u64) -> bool + Sync),
+) -> Result<Simulation, Problem> {
+    let inputs = ranks.agree(Inputs::read(ask, noise))?;
+    ranks.compare(|| inputs.digests(ask))?;
+    let Inputs { work, traced, given, mut notes } = inputs;
     let size = work.size();
-    let mut notes = traced.as_ref().map_or(vec![], TracedFacts::notes);
-    let (given, more) = Given::read(ask, noise)?;
-    notes.extend(more);
-    if let Some(given) = &given {
-        given.check(ask, &size)?;
-    }
+    let runs = ranks.agree(Runs::new(ask, &work, given.as_ref(), ranks, progress))?;
     if let Some((schedule, file)) = work.schedule().zip(ask.goal_out.as_ref()) {
-        write(schedule, file)?;
+        runs.at_first(|| write(schedule, file).map(Some))?;
     }
-    let runs = Runs::new(ask, &work, given.as_ref(), progress)?;
     notes.extend(work.inaccuracy(&ask.parameters));
-    let quiet = runs.simulate(ask.model, &mut Noise::Quiet, None)?;
+    let quiet = ranks.agree(runs.simulate(ask.model, &mut Noise::Quiet, None))?;
     notes.extend(given.as_ref().and_then(|given| given.saturation(ask, &size, quiet.end_ps())));
     let mut found = Simulation {
         job: JobFacts::new(&ask.source, &size, traced),
@@ -223,6 +245,7 @@ pub fn run(
         wave: None,
         lateness: None,
         tolerance: None,
+        ended_early: false,
         notes,
     };
     if let Some(given) = &given {
@@ -255,7 +278,7 @@ fn add_noise(
         }
     }
     if (replicas.len() as u64) < asked {
-        found.notes.push(format!("ended early: {} of {asked} simulations", replicas.len()));
+        found.end_early(format_args!("{} of {asked} simulations", replicas.len()));
     }
     by_loggopsim.truncate(if by_loggopsim.len() == replicas.len() { usize::MAX } else { 0 });
     let shares = if given.is_one_delay() { None } else { Some(runs.size.cpus) };
@@ -273,23 +296,22 @@ fn add_noise(
         .collect();
     found.sources.sort_by(|a, b| a.without.total_cmp(&b.without));
     if let Some(seed) = median_seed(&found.replicas).filter(|_| !runs.was_ended()) {
-        found.critical_path = runs.critical_path(given, seed)?;
-        found.lateness = match lateness::find(runs, given, seed) {
-            Err(_) if runs.was_ended() => None,
-            lateness => lateness?,
-        };
+        found.critical_path = runs.at_first(|| runs.critical_path(given, seed))?;
+        if !runs.was_ended() {
+            found.lateness = runs.at_first(|| lateness::find(runs, given, seed))?;
+        }
     }
-    if runs.was_ended() && runs.has_path() {
-        found.notes.push("ended early: without the critical path".to_owned());
+    if runs.was_ended() && runs.has_path() && found.lateness.is_none() {
+        found.end_early(match found.critical_path {
+            None => "without the critical path and how late ranks are over time",
+            Some(_) => "without how late ranks are over time",
+        });
     }
     if !runs.was_ended() {
-        found.wave = match wave::find(runs, given, &found.replicas) {
-            Err(_) if runs.was_ended() => None,
-            wave => wave?,
-        };
+        found.wave = wave::find(runs, given, &found.replicas)?;
     }
-    if runs.was_ended() && given.one_delay().is_some() {
-        found.notes.push("ended early: without the wave of the delay".to_owned());
+    if runs.was_ended() && given.one_delay().is_some() && found.wave.is_none() {
+        found.end_early("without the wave of the delay");
     }
     Ok(())
 }
@@ -311,7 +333,7 @@ fn add_tolerance(
         },
     };
     if tolerance.is_none() {
-        found.notes.push("ended early: without how much may grow".to_owned());
+        found.end_early("without how much may grow");
     }
     found.tolerance = tolerance;
     Ok(())

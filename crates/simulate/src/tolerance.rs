@@ -1,7 +1,7 @@
 //! How much noise, single sources and the parameters of the network may grow until a job is slower by a given share.
 
 use crate::ask::Ask;
-use crate::engine::Costs;
+use crate::engine::{Costs, ended_early};
 use crate::given::{Given, Longer};
 use crate::median::{median_interval, sorted};
 use crate::noise::Noise;
@@ -185,23 +185,22 @@ impl Search<'_> {
             let grow = |ps: &mut u64| *ps = (*ps as f64 * times).round() as u64;
             parameters.time_mut(parameter).into_iter().for_each(grow);
         } else if let Some(given) = self.given {
-            longer = given.with_longer(self.source(what), times)?;
+            let made = given.with_longer(self.source(what), times);
+            longer = self.runs.ranks.agree(made)?;
             if longer.is_none() {
                 return Ok(vec![true; tried.len()]);
             }
         }
         let pairs: Vec<Pair> = tried.iter().map(|&number| self.pairs[number]).collect();
-        let end = |number: usize| self.end_ns(&parameters, longer.as_ref(), pairs[number].0);
-        let ends = self.runs.in_threads(pairs.len(), end);
-        let mut exceed = vec![];
-        for (end_ns, &(_, before_ns)) in ends.into_iter().zip(&pairs) {
-            match end_ns {
-                Ok(end_ns) => exceed.push(end_ns > before_ns * most),
-                Err(problem) if self.runs.was_ended() => return Err(problem),
-                Err(_) => exceed.push(true),
+        let exceed = self.runs.in_threads(pairs.len(), |number| {
+            let (seed, before_ns) = pairs[number];
+            match self.end_ns(&parameters, longer.as_ref(), seed) {
+                Ok(end_ns) => Ok(end_ns > before_ns * most),
+                Err(problem) if self.runs.must_stop() => Err(problem),
+                Err(_) => Ok(true),
             }
-        }
-        Ok(exceed)
+        })?;
+        exceed.into_iter().collect::<Option<_>>().ok_or_else(ended_early)
     }
 
     fn source(&self, what: &Grown) -> Option<&SourceName> {

@@ -13,7 +13,7 @@ use crate::schedule::{ANY_RANK, Kind, Schedule};
 use anechoic_analyze::stats::{Interval, quantile};
 use anechoic_recording::Problem;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The wave has reached a rank that is late by this share of the delay.
@@ -73,7 +73,7 @@ pub struct WaveDistance {
 }
 
 /// What happened at one distance in one simulation.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct At {
     ranks: u64,
     reached: u64,
@@ -83,7 +83,7 @@ struct At {
 }
 
 /// What happened in one simulation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Wave {
     at: Vec<At>,
     job_delay_ns: f64,
@@ -91,8 +91,8 @@ pub(crate) struct Wave {
     per_message: Option<[f64; 2]>,
 }
 
-/// Finds the wave of the delay in these replicas; none if there was no single delay, of large jobs, and by the rules of
-/// others.
+/// Finds the wave of the delay in these replicas; none if there was no single delay, of large jobs, by the rules of others,
+/// and if it was ended early.
 ///
 /// # Errors
 /// As [`simulate`](crate::simulate).
@@ -109,9 +109,9 @@ pub(crate) fn find(
         let [with, without] =
             runs.ends_with_and_without_delay(schedule, given, replicas[number].seed)?;
         Ok(Wave::new(schedule, delay, &by_distance, &with, &without))
-    });
-    let waves: Vec<Wave> = waves.into_iter().collect::<Result<_, _>>()?;
-    Ok(IdleWave::new(delay, &waves))
+    })?;
+    let waves: Option<Vec<Wave>> = waves.into_iter().collect();
+    Ok(waves.and_then(|waves| IdleWave::new(delay, &waves)))
 }
 
 /// Returns the ranks by the smallest number of messages from this rank to each of them. A message that waits for its

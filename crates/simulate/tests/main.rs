@@ -4,6 +4,7 @@ mod bad_input;
 mod closed_forms;
 mod formats;
 mod measured;
+mod ranks;
 mod reference;
 
 mod tolerance;

@@ -32,6 +32,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "anechoic-predict",
             "anechoic-recording",
             "anechoic-report",
+            "anechoic-simulate",
             "anechoic-system",
         ],
     ),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// The command under test.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_anechoic-mpi");
 /// In this number of seconds ranks save that wait for no other, and all.
-const SHORT_S: &str = "5";
+pub const SHORT_S: &str = "5";
 pub const LONG_S: &str = "10";
 /// Longer than any job here.
 const LONGEST: Duration = Duration::from_secs(120);
@@ -67,7 +67,7 @@ impl Library {
     }
 
     /// Options of its launcher for a job on this machine alone.
-    fn alone(self) -> &'static [&'static str] {
+    pub fn alone(self) -> &'static [&'static str] {
         match self {
             Library::OpenMpi => &["--bind-to", "none", "--mca", "oob_tcp_if_include", "lo"],
             Library::Mpich => &["-iface", "lo"],

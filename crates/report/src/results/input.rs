@@ -4,6 +4,7 @@ use super::found::{Findings, Found};
 use anechoic_analyze::timeline::Budget;
 use anechoic_recording::options::{Answers, OptionRow};
 use anechoic_recording::{Problem, ProblemKind, Recording};
+use anechoic_simulate::Ranks;
 use std::any::Any;
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -27,6 +28,8 @@ pub struct Input<'a> {
     pub page: Option<&'a Beside>,
     /// Called while the result is computed, to show progress; if it returns false, what is complete is the result.
     pub progress: Option<Progress<'a>>,
+    /// The ranks that compute it together; this process alone elsewhere than in a parallel job.
+    pub ranks: Ranks<'a>,
 }
 
 /// A function that is called from time to time with the number of finished steps and of all steps.
@@ -79,8 +82,16 @@ impl<'a> Input<'a> {
     /// Returns an input of these recordings only.
     #[must_use]
     pub fn from_recordings(recordings: &'a [&'a Recording]) -> Self {
-        let (files, left_out, before) = (&[], &[], &[]);
-        Self { recordings, files, answers: None, left_out, before, page: None, progress: None }
+        Self {
+            recordings,
+            files: &[],
+            answers: None,
+            left_out: &[],
+            before: &[],
+            page: None,
+            progress: None,
+            ranks: Ranks::default(),
+        }
     }
 
     /// Returns the recording of a result that has one.

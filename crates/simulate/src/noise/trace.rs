@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The detours of a recording in time order, with the length of its window. Times are in ps. Copies share them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub struct Trace {
     detours: Arc<[Range<u64>]>,
     length_ps: u64,

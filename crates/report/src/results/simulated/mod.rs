@@ -14,12 +14,14 @@ use crate::screen::Screen;
 use crate::style::{View, clip};
 use crate::table::Table;
 use crate::units::{bounds, count, counted, fine, long, noise, share, slowdown};
+use anechoic_analyze::injection::Verdict;
 use anechoic_recording::Problem;
-use anechoic_simulate::{Ask, OPTIONS, Replica, Simulation, run};
+use anechoic_simulate::{Ask, OPTIONS, Replica, Simulation, run_with};
 
 /// The row of the result.
 pub static SIMULATED: Row<Simulation> = Row {
     compute: Some(compute),
+    verdict: |found, _| if found.ended_early { Verdict::Warning } else { Verdict::Good },
     headline: words::headline,
     section: Some(Section { anchor: "simulated", title: "A simulated job", short: "Simulated" }),
     model: Some(Model {
@@ -54,11 +56,13 @@ const EXAMPLES: &str = "Examples:
   anechoic simulate --pattern barrier --law periodic --json | jq .slowdown";
 
 fn compute(input: &Input<'_>) -> Result<Simulation, Problem> {
-    let ask = Ask::read(&*input.answers(OPTIONS)?)?;
+    let ask = input.answers(OPTIONS).and_then(|answers| Ask::read(&answers));
+    let ask = input.ranks.agree(ask)?;
     let recordings = input.recordings.iter().map(|recording| recording.dir().to_owned());
     let paths: Vec<_> = input.files.iter().cloned().chain(recordings).collect();
     let progress = input.progress;
-    run(&ask, &paths, &|done, all| progress.is_none_or(|progress| progress.0(done, all)))
+    let goes_on = |done, all| progress.is_none_or(|progress| progress.0(done, all));
+    run_with(&ask, &paths, input.ranks, &goes_on)
 }
 
 /// Shows the simulation.
