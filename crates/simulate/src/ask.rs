@@ -1,247 +1,17 @@
-//! The options of a simulation, and the request that they make.
+//! The request that the options of a simulation make.
 
 use crate::engine::Model;
 use crate::network_noise::NetworkNoise;
 use crate::noise::law::{LONGEST_DELAY_NS, Law};
 use crate::noise::phase::Phase;
-use crate::parameters::{Network, Parameters, network, network_names};
+use crate::options::ns;
+use crate::parameters::{Network, Parameters, network};
 use crate::patterns::{self, Job};
 use crate::schedule::LONGEST_NS;
-use anechoic_recording::options::{Answers, OptionRow, Value, duration};
+use anechoic_recording::options::Answers;
 use anechoic_recording::{Problem, ProblemKind};
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// A number of ranks, bytes or iterations.
-const WHOLE: Value = Value::Numbers(whole);
-/// A time that may be 0.
-const TIME: Value = Value::Numbers(time);
-
-/// The options.
-pub static OPTIONS: &[OptionRow] = &[
-    OptionRow::new(
-        "pattern",
-        Value::Choice(patterns::names),
-        "NAME",
-        "What ranks do, a computation before each repetition",
-    )
-    .conflicts(&["goal", "trace"]),
-    OptionRow::new("goal", Value::Path, "FILE", "What ranks do, in GOAL: text or binary")
-        .conflicts(&["trace"]),
-    OptionRow::new(
-        "trace",
-        Value::Path,
-        "DIR",
-        "What ranks of an MPI program did: traces of liballprof, a file for each rank",
-    ),
-    OptionRow::new(
-        "extrapolate",
-        Value::Count { least: 1, most: 1 << 20 },
-        "K",
-        "Simulate the traced ranks K times: collective operations join all of them",
-    )
-    .default("1")
-    .requires("trace")
-    .conflicts(&["pattern", "goal"]),
-    OptionRow::new("ranks", WHOLE, "N", "Number of ranks of a pattern: 1024, 1e6, 2^20")
-        .default("1024")
-        .conflicts(&["goal", "trace"]),
-    OptionRow::new("iterations", WHOLE, "N", "Repetitions of a pattern")
-        .default("10")
-        .conflicts(&["goal", "trace"]),
-    OptionRow::new(
-        "grain",
-        TIME,
-        "TIME",
-        "Computation before each repetition; in a sweep or pipeline after receiving",
-    )
-    .default("1ms")
-    .conflicts(&["goal", "trace"]),
-    OptionRow::new(
-        "bytes",
-        WHOLE,
-        "N",
-        "Bytes of a message; for a collective of the vector, for an all-to-all of a block: 8, 64KiB",
-    )
-    .default("8")
-    .conflicts(&["goal", "trace"]),
-    OptionRow::new(
-        "network",
-        Value::Choice(network_names),
-        "NAME",
-        "Published parameters of LogGOPS",
-    )
-    .default("alps"),
-    OptionRow::new(
-        "params",
-        Value::Path,
-        "FILE",
-        "Other parameters: lines like `L 1.9us`, `o 230ns`, `g 0ns`, `G 0.079ns`, `O 0ns`, `S 4096`",
-    ),
-    OptionRow::new(
-        "network-noise",
-        Value::Path,
-        "FILE",
-        "Latencies of messages, of which each message has one: lines like `2.3us`, or `+400ns` to add to L",
-    ),
-    OptionRow::new(
-        "network-noise-per-byte",
-        Value::Path,
-        "FILE",
-        "Times of a byte, of which each message has one: lines like `0.09ns`, or `+0.01ns` to add to G",
-    ),
-    OptionRow::new("law", Value::Choice(laws), "LAW", "Noise that is drawn, not recorded"),
-    OptionRow::new(
-        "delay",
-        Value::Duration,
-        "TIME",
-        "Length of a detour of the law, or their mean",
-    )
-    .default("10us")
-    .requires("law"),
-    OptionRow::new(
-        "every",
-        Value::Duration,
-        "TIME",
-        "Time from one detour to the next: from start to start if periodic, else the mean gap",
-    )
-    .default("1ms")
-    .requires("law"),
-    OptionRow::new(
-        "power",
-        Value::Numbers(hundredths),
-        "X",
-        "Power of the Pareto law's tail, from 1.2 on",
-    )
-    .default("1.5")
-    .requires("law"),
-    OptionRow::new("on-rank", WHOLE, "RANK", "The rank that the one delay hits")
-        .default("0")
-        .requires("law"),
-    OptionRow::new("at", TIME, "TIME", "When the one delay begins")
-        .default("0")
-        .requires("law"),
-    OptionRow::new(
-        "phase",
-        Value::Choice(phases),
-        "WHICH",
-        "CPUs with the same noise at the same time",
-    )
-    .default("host"),
-    OptionRow::new("model", Value::Choice(models), "RULES", "How noise lengthens operations")
-        .default("anechoic"),
-    OptionRow::new(
-        "replicas",
-        Value::Count { least: 1, most: 100_000 },
-        "N",
-        "Simulations with other noise",
-    )
-    .default("10"),
-    OptionRow::new(
-        "seed",
-        Value::Count { least: 0, most: u64::MAX },
-        "N",
-        "Seed of all random numbers; the same seed gives the same results",
-    )
-    .default("1"),
-    OptionRow::new(
-        "sources",
-        Value::Count { least: 0, most: 16 },
-        "N",
-        "Repeat the simulations without N sources: those with most time, and the longest",
-    )
-    .default("4"),
-    OptionRow::new(
-        "tolerate",
-        Value::Percent,
-        "PERCENT",
-        "What may grow until the job is slower, and how much: noise, each source, each parameter; slower by this: 1%",
-    ),
-    OptionRow::new(
-        "length",
-        Value::Duration,
-        "TIME",
-        "Length of the measurement, for text files that do not contain it",
-    ),
-    OptionRow::new(
-        "goal-out",
-        Value::Path,
-        "FILE",
-        "Also write the schedule in GOAL, binary if the name ends in .bin",
-    ),
-];
-
-fn laws() -> Vec<(&'static str, &'static str)> {
-    vec![
-        ("periodic", "equal detours at equal intervals"),
-        ("exponential", "exponential lengths after exponential gaps"),
-        ("pareto", "lengths with a heavy tail after exponential gaps"),
-        ("once", "one delay on one rank: --on-rank, --at, --delay"),
-    ]
-}
-
-fn phases() -> Vec<(&'static str, &'static str)> {
-    vec![
-        ("host", "the CPUs of a recorded host, as they were recorded"),
-        ("independent", "none: each CPU begins at a place of its own"),
-        ("common", "all: noise that is scheduled together"),
-    ]
-}
-
-fn models() -> Vec<(&'static str, &'static str)> {
-    vec![
-        ("anechoic", "noise delays the messages that it hits, and counts also in the time it adds"),
-        (
-            "rounds",
-            "as anechoic, but ranks take messages only when they wait for them: patterns, 100 times as fast",
-        ),
-        ("loggopsim", "the rules of LogGOPSim, its faults included"),
-        ("atlahs", "the rules of ATLAHS's fork of it: G on the way, and g again at the receiver"),
-    ]
-}
-
-/// Parses a whole number: digits, 1e6, 2^20, or with K, M or G for powers of 1024.
-fn whole(text: &str) -> Result<Vec<u64>, String> {
-    let wrong =
-        || format!("'{text}' is not a whole number; write one like 1024, 1e6, 2^20 or 64KiB");
-    let text = text.trim();
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let shift = match &text[digits.len()..] {
-        "" | "B" => 0,
-        "K" | "KiB" => 10,
-        "M" | "MiB" => 20,
-        "G" | "GiB" => 30,
-        _ => return Err(wrong()),
-    };
-    let number = match (digits.split_once('^'), digits.split_once('e')) {
-        (Some((base, power)), _) => raised(base, power),
-        (_, Some((head, power))) => raised("10", power)
-            .zip(head.parse().ok())
-            .and_then(|(power, head)| power.checked_mul(head)),
-        _ => digits.parse().ok(),
-    };
-    let number = number.and_then(|number: u64| number.checked_mul(1 << shift));
-    number.map(|number| vec![number]).ok_or_else(wrong)
-}
-
-fn raised(base: &str, power: &str) -> Option<u64> {
-    base.parse::<u64>().ok()?.checked_pow(power.parse().ok()?)
-}
-
-/// Parses a time as ns: 0, or a duration.
-fn time(text: &str) -> Result<Vec<u64>, String> {
-    match text.trim() {
-        "0" => Ok(vec![0]),
-        text => duration(text).map(|time| vec![ns(time)]),
-    }
-}
-
-/// Parses a power as hundredths.
-fn hundredths(text: &str) -> Result<Vec<u64>, String> {
-    let number = text.trim().parse::<f64>().ok().filter(|number| (1.2..=100.0).contains(number));
-    let wrong = || format!("'{text}' is not between 1.2 and 100");
-    number.map(|number| vec![(number * 100.0).round() as u64]).ok_or_else(wrong)
-}
 
 /// What ranks do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -278,7 +48,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// Returns the request for these values of [`OPTIONS`].
+    /// Returns the request for these values of [`OPTIONS`](crate::OPTIONS).
     ///
     /// # Errors
     /// Neither a pattern nor a file is named, the file of parameters cannot be read, or an option is out of range.
@@ -302,8 +72,9 @@ impl Ask {
         };
         let law = answers.given("law").map(|law| read_law(answers, law)).transpose()?;
         if law.is_some() && model.replays() {
-            let why = "LogGOPSim replays noise, it does not draw any";
-            return Err(ProblemKind::Usage.problem(why, "give a recording, or leave --model out"));
+            let why = format!("{} replays noise, it does not draw any", model.name());
+            let remedy = "give a recording and no --law, or leave --model out";
+            return Err(ProblemKind::Usage.problem(why, remedy));
         }
         let network_noise = read_network_noise(answers, &parameters, model)?;
         let source = read_source(answers)?;
@@ -333,14 +104,9 @@ impl Ask {
     }
 }
 
-fn ns(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
 /// Returns the one number of an option, refusing more than `most`.
 fn number(answers: &Answers, name: &'static str, most: u64) -> Result<u64, Problem> {
-    let numbers: Vec<u64> = answers.one(name)?;
-    let number = numbers.first().copied().unwrap_or(0);
+    let number = first(answers, name);
     match number <= most {
         true => Ok(number),
         false => {
@@ -350,6 +116,25 @@ fn number(answers: &Answers, name: &'static str, most: u64) -> Result<u64, Probl
                 .about(format_args!("--{name}")))
         }
     }
+}
+
+/// Returns the first number of an option, 0 if it was not given.
+fn first(answers: &Answers, name: &'static str) -> u64 {
+    let numbers: Option<Vec<u64>> = answers.given(name);
+    numbers.and_then(|numbers| numbers.first().copied()).unwrap_or(0)
+}
+
+/// Returns the time of an option in ns, refusing what is too long to be simulated.
+fn time_ns(answers: &Answers, name: &'static str) -> Result<u64, Problem> {
+    not_too_long(first(answers, name), name)
+}
+
+fn not_too_long(time_ns: u64, name: &'static str) -> Result<u64, Problem> {
+    if time_ns <= LONGEST_NS {
+        return Ok(time_ns);
+    }
+    let why = "it is longer than 13 days";
+    Err(ProblemKind::Usage.problem(why, "give a shorter time").about(format_args!("--{name}")))
 }
 
 fn read_source(answers: &Answers) -> Result<Source, Problem> {
@@ -371,7 +156,7 @@ fn read_source(answers: &Answers) -> Result<Source, Problem> {
         Job {
             ranks: number(answers, "ranks", 1 << 28)? as u32,
             iterations: number(answers, "iterations", 1 << 30)? as u32,
-            grain_ns: number(answers, "grain", LONGEST_NS)?,
+            grain_ns: time_ns(answers, "grain")?,
             bytes: number(answers, "bytes", 1 << 36)?,
         },
     ))
@@ -403,8 +188,14 @@ fn read_network_noise(
 }
 
 fn read_law(answers: &Answers, law: &str) -> Result<Law, Problem> {
-    let every_ns = ns(answers.one("every")?).min(LONGEST_NS);
-    let delay_ns = ns(answers.one("delay")?).min(LONGEST_NS);
+    let every_ns = not_too_long(ns(answers.one("every")?), "every")?;
+    let delay_ns = not_too_long(ns(answers.one("delay")?), "delay")?;
+    for name in ["on-rank", "at"] {
+        if law != "once" && answers.given::<Vec<u64>>(name).is_some() {
+            let why = format!("--{name} belongs to the one delay of --law once");
+            return Err(ProblemKind::Usage.problem(why, format!("leave --{name} out")));
+        }
+    }
     if law != "once" && delay_ns > LONGEST_DELAY_NS {
         let why = "--delay is longer than 1s";
         return Err(ProblemKind::Usage.problem(why, "give a shorter one, or --law once"));
@@ -422,7 +213,7 @@ fn read_law(answers: &Answers, law: &str) -> Result<Law, Problem> {
         }
         _ => Law::Once {
             cpu: number(answers, "on-rank", u64::from(u32::MAX))? as usize,
-            at_ns: number(answers, "at", LONGEST_NS)?,
+            at_ns: time_ns(answers, "at")?,
             delay_ns,
         },
     })
@@ -433,28 +224,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers() {
-        let cases = [
-            ("8", Some(8)),
-            ("1e6", Some(1_000_000)),
-            ("2^20", Some(1 << 20)),
-            ("64KiB", Some(65_536)),
-            ("16M", Some(16 << 20)),
-            ("1.5", None),
-            ("-3", None),
-            ("1e30", None),
-            ("", None),
-            ("many", None),
-            ("2^", None),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(whole(text).ok(), expected.map(|number| vec![number]), "{text}");
-        }
-    }
-
-    #[test]
     fn what_cannot_be_simulated_is_refused() {
-        let cases: [(&[(&str, &str)], &str); 6] = [
+        let cases: [(&[(&str, &str)], &str); 8] = [
             (&[], "there is nothing to simulate"),
             (&[("pattern", "barrier"), ("ranks", "1e9")], "--ranks: 1000000000 is too large"),
             (&[("pattern", "barrier"), ("law", "periodic"), ("delay", "1ms")], "never be free"),
@@ -464,9 +235,18 @@ mod tests {
                 "LogGOPSim replays noise",
             ),
             (&[("pattern", "barrier"), ("params", "/nowhere")], "cannot read /nowhere"),
+            (
+                &[("pattern", "barrier"), ("law", "periodic"), ("on-rank", "3")],
+                "--on-rank belongs to the one delay",
+            ),
+            (
+                &[("pattern", "barrier"), ("law", "once"), ("delay", "5000h")],
+                "--delay: it is longer than 13 days",
+            ),
         ];
         for (given, expected) in cases {
-            let error = match Answers::read(OPTIONS, given).and_then(|answers| Ask::read(&answers))
+            let error = match Answers::read(crate::OPTIONS, given)
+                .and_then(|answers| Ask::read(&answers))
             {
                 Ok(ask) => panic!("{given:?}: {ask:?}"),
                 Err(error) => error.to_string(),

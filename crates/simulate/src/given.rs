@@ -77,8 +77,8 @@ impl OneDelay {
 pub(crate) enum Longer {
     /// Of a law.
     Law(Law),
-    /// Of all recorded CPUs.
-    Traces(Arc<Vec<Trace>>),
+    /// Of all recorded CPUs, and by how many times a single delay is longer.
+    Traces(Arc<Vec<Trace>>, f64),
 }
 
 impl Given {
@@ -124,8 +124,14 @@ impl Given {
                 let why = format!("there is no rank {rank}: there are {}", size.ranks);
                 Err(ProblemKind::Usage.problem(why, "give --on-rank below that"))
             }
-            _ if ask.model.replays() && !self.suits_loggopsim(ask, size) => {
-                let why = "LogGOPSim cannot place the longest operation in a recording before its last detour";
+            _ if ask.model.replays()
+                && matches!(self, Self::Recorded { .. })
+                && !self.suits_loggopsim(ask, size) =>
+            {
+                let why = format!(
+                    "{} cannot place the longest operation in a recording before its last detour",
+                    ask.model.name()
+                );
                 Err(ProblemKind::Data.problem(why, "measure longer, or leave --model out"))
             }
             _ => Ok(()),
@@ -274,14 +280,18 @@ impl Given {
             }
             traces.push(Trace::from_timeline(&longer)?);
         }
-        Ok(Some(Longer::Traces(Arc::new(traces))))
+        let delay_times = if source.is_none() { times } else { 1.0 };
+        Ok(Some(Longer::Traces(Arc::new(traces), delay_times)))
     }
 
     /// Draws the noise of a replica with longer detours, which begin where the others do.
     pub(crate) fn draw_longer(&self, ask: &Ask, size: &Size, seed: u64, longer: &Longer) -> Noise {
         match longer {
             Longer::Law(law) => Self::Law(*law).draw(ask, size, seed),
-            Longer::Traces(traces) => self.draw(ask, size, seed).with_traces(traces),
+            Longer::Traces(traces, delay_times) => {
+                let noise = self.draw(ask, size, seed).with_traces(traces);
+                noise.with_longer_delay(*delay_times)
+            }
         }
     }
 

@@ -31,6 +31,7 @@ mod network_noise;
 #[cfg(test)]
 mod network_noise_tests;
 mod noise;
+mod options;
 mod parameters;
 pub mod patterns;
 mod ranks;
@@ -46,7 +47,7 @@ mod tolerance;
 mod wave;
 mod work;
 
-pub use ask::{Ask, OPTIONS};
+pub use ask::Ask;
 pub use critical::{CriticalPath, PathDetour, PathSource, PathTime};
 pub use engine::{Model, Outcome, Progress, simulate};
 pub use given::NoiseFacts;
@@ -58,6 +59,7 @@ pub use noise::law::{Law, Streams};
 pub use noise::phase::Phase;
 pub use noise::trace::Trace;
 pub use noise::{Delay, Noise};
+pub use options::OPTIONS;
 pub use parameters::{Network, Parameters};
 pub use ranks::{Ranks, Together};
 pub use replica::Replica;

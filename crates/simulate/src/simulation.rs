@@ -310,6 +310,13 @@ fn add_noise(
     if !runs.was_ended() {
         found.wave = wave::find(runs, given, &found.replicas)?;
     }
+    if given.one_delay().is_some() && !runs.has_path() {
+        let why = "no wave: it is looked for in jobs of up to 10 million events, by our own rules";
+        found.notes.push(why.to_owned());
+    }
+    if given.one_delay().is_some() && runs.size.cpus > 1 {
+        found.notes.push("the delay hits CPU 0 of its rank, not the others".to_owned());
+    }
     if runs.was_ended() && given.one_delay().is_some() && found.wave.is_none() {
         found.end_early("without the wave of the delay");
     }

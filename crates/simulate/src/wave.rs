@@ -36,11 +36,11 @@ pub struct IdleWave {
     pub ranks_reached: f64,
     /// How much later the job finishes than in the same simulations without the delay, in ns.
     pub job_delay: Typical,
-    /// Time that it takes to reach ranks that are one message further away, in ns; absent if it reached fewer than three
-    /// distances.
+    /// Time that it takes to reach ranks that are one message further away, in ns; absent if it did not reach all ranks
+    /// at three distances in each simulation.
     pub time_per_message: Option<Typical>,
-    /// By how much less it delays ranks that are one message further away, in ns; absent if it reached fewer than three
-    /// distances.
+    /// By how much less it delays ranks that are one message further away, in ns; absent if it did not reach all ranks
+    /// at three distances in each simulation.
     pub loss_per_message: Option<Typical>,
     /// What happened at each distance, from the delayed rank on.
     pub distances: Vec<WaveDistance>,
@@ -205,7 +205,7 @@ impl Wave {
 
 /// Returns the time and the loss per message, given what happened at each distance; none if the wave reached too few.
 fn per_message(at: &[At]) -> Option<[f64; 2]> {
-    let front = at.iter().take_while(|at| at.after_ns.is_some());
+    let front = at.iter().take_while(|at| at.reached == at.ranks);
     // The delayed rank itself is late at its next operation, which may be soon or not.
     let reached: Vec<(f64, &At)> = (0..).map(f64::from).zip(front).skip(1).collect();
     if reached.len() < FOR_SPEED {
@@ -242,8 +242,8 @@ impl IdleWave {
             reached_ns: REACHED * delay.delay_ns as f64,
             ranks_reached: typical(waves, |wave| Some(wave.ranks_reached()))?.median,
             job_delay: typical(waves, |wave| Some(wave.job_delay_ns))?,
-            time_per_message: typical_of_most(waves, |wave| Some(wave.per_message?[0])),
-            loss_per_message: typical_of_most(waves, |wave| Some(wave.per_message?[1])),
+            time_per_message: typical_of_all(waves, |wave| Some(wave.per_message?[0])),
+            loss_per_message: typical_of_all(waves, |wave| Some(wave.per_message?[1])),
             distances: distances
                 .filter_map(|(messages, at)| WaveDistance::new(messages, at.ranks, waves))
                 .collect(),
@@ -269,6 +269,12 @@ impl WaveDistance {
 /// Returns the median of all simulations that have the value.
 fn typical(waves: &[Wave], value: impl Fn(&Wave) -> Option<f64>) -> Option<Typical> {
     Typical::new(waves.iter().filter_map(value).collect())
+}
+
+/// Returns the median of all simulations, if all have the value.
+fn typical_of_all(waves: &[Wave], value: impl Fn(&Wave) -> Option<f64>) -> Option<Typical> {
+    let values: Option<Vec<f64>> = waves.iter().map(value).collect();
+    values.and_then(Typical::new)
 }
 
 /// Returns the median of all simulations that have the value, if most have it.

@@ -32,6 +32,27 @@ fn latency_of_a_barrier() {
     }
 }
 
+/// A single delay on top of recorded noise is noise as well: with next to none recorded, it grows as without a recording.
+#[test]
+fn a_delay_on_recorded_noise() {
+    let mut file = tempfile::NamedTempFile::with_suffix(".txt").expect("a file");
+    std::io::Write::write_all(&mut file, b"500000000 1\n").expect("written");
+    let given = [
+        ("pattern", "chain"),
+        ("ranks", "16"),
+        ("law", "once"),
+        ("on-rank", "8"),
+        ("delay", "10ms"),
+        ("length", "1s"),
+        ("tolerate", "1%"),
+    ];
+    for noise in [vec![], vec![file.path().to_owned()]] {
+        let found = simulated(&given, &noise);
+        let end_ns = found.quiet_ns * found.slowdown.as_ref().expect("noise").median;
+        check(&found, &Grown::Noise, 1.0 + 0.01 * end_ns / 1e7, 1e-3);
+    }
+}
+
 /// What is never sent may be as slow as it likes: no byte follows the first.
 #[test]
 fn bytes_that_are_not_sent() {

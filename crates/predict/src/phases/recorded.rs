@@ -56,7 +56,7 @@ impl Noise {
         let mut noise = Self { threshold_ns: coarsest, ..Self::from_hosts(files) };
         if let Some(merged) = Some(merged(&noise.hosts)).filter(|&merged| merged > 0) {
             noise.notes.push(format!(
-                "{merged} detours of text files overlapped others and were merged with these"
+                "detours of text files that overlapped others and were merged with these: {merged}"
             ));
         }
         if recordings.iter().any(|recording| Some(threshold_ns(recording)) != coarsest) {

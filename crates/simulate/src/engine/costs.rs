@@ -22,8 +22,18 @@ pub enum Model {
 }
 
 impl Model {
+    /// Returns whose rules they are.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Anechoic | Self::Rounds => "anechoic",
+            Self::LogGopSim => "LogGOPSim",
+            Self::Atlahs => "ATLAHS",
+        }
+    }
+
     /// Returns whether noise lengthens operations as in LogGOPSim: it replays recordings.
-    pub(crate) fn replays(self) -> bool {
+    #[must_use]
+    pub fn replays(self) -> bool {
         matches!(self, Self::LogGopSim | Self::Atlahs)
     }
 }

@@ -82,6 +82,15 @@ impl Noise {
         self
     }
 
+    /// Returns the same recorded noise where the delay of one CPU takes `times` times as long.
+    pub(crate) fn with_longer_delay(mut self, times: f64) -> Self {
+        if let Self::Recorded { delay: Some(delay), .. } = &mut self {
+            let length_ps = (delay.end_ps - delay.start_ps) as f64 * times;
+            delay.end_ps = delay.start_ps + length_ps.round() as u64;
+        }
+        self
+    }
+
     /// Returns the same noise without the delay of one CPU: none if that was all.
     pub(crate) fn without_delay(&self) -> Self {
         match self {

@@ -49,7 +49,7 @@ const EXAMPLES: &str = "Examples:
   anechoic simulate --pattern halo2d --ranks 1e5 --replicas 2 --sources 0 --network daint noise
   anechoic simulate --pattern sweep --ranks 256 --tolerate 1% noise                   what may grow until it is 1 % slower
   anechoic simulate --pattern chain --ranks 64 --law once --on-rank 32 --delay 10ms   how far one delay reaches
-  anechoic simulate --pattern chain --ranks 64 --law once --on-rank 32 noise          the same under recorded noise
+  anechoic simulate --pattern chain --ranks 64 --law once --on-rank 32 --delay 10ms noise   the same under recorded noise
   anechoic simulate --pattern barrier --network-noise latencies.txt                   noise of the network alone
   anechoic simulate --goal job.goal --model loggopsim noise                           the times of LogGOPSim
   anechoic simulate --trace traces noise                                              an MPI program, traced by liballprof
@@ -78,32 +78,34 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
     screen.context(&words::parameters(found));
     if let Some(network) = &found.network_noise {
         words::drawn(network).iter().for_each(|text| screen.context(text));
-        if found.noise.is_none() {
-            screen.context(&format!("seed {} · no noise on CPUs", network.seed));
-        }
     }
     if let Some(noise) = &found.noise {
         if let Some(law) = &noise.law {
             screen.context(law);
         }
         screen.contexts(&noise.hosts, host_line, ["host", "hosts"]);
-        screen.context(&words::phase(found, noise));
     }
+    words::phase(found).iter().for_each(|text| screen.context(text));
     found.notes.iter().for_each(|note| screen.warning(note));
     screen.gap();
     screen.in_terminal(|terminal| {
         words::headline(found).iter().for_each(|text| terminal.headline(text));
     });
-    if let Some(tolerance) = found.tolerance.as_ref().filter(|_| found.slowdown.is_none()) {
+    let tolerance = found.tolerance.as_ref().filter(|tolerance| !tolerance.growth.is_empty());
+    if let Some(tolerance) = tolerance.filter(|_| found.slowdown.is_none()) {
         screen.section(&tolerance::heading(tolerance));
         screen.table(tolerance::table(tolerance, &found.parameters, false));
     }
     if found.slowdown.is_none() {
         screen.gap();
-        screen.note("give a recording of `anechoic run`, or --law, to see what noise costs");
+        screen.note(match found.model.replays() {
+            true => "give a recording of `anechoic run` to see what noise costs",
+            false => "give a recording of `anechoic run`, or --law, to see what noise costs",
+        });
         return screen;
     }
-    if !found.sources.is_empty() {
+    let asks_for_wave = found.wave.is_some() && !view.all;
+    if !found.sources.is_empty() && !asks_for_wave {
         screen.section("without one source (the same simulations)");
         screen.table(sources(found, noise_of_guest(found)));
     }
@@ -112,14 +114,13 @@ fn screen(found: &Simulation, view: &View<'_>) -> Screen {
         screen.table(wave::table(found, view.all));
         screen.note(&wave::note(found, view.all));
     }
-    if let Some(tolerance) = &found.tolerance {
+    if let Some(tolerance) = tolerance {
         screen.section(&tolerance::heading(tolerance));
         screen.table(tolerance::table(tolerance, &found.parameters, noise_of_guest(found)));
     }
     if let Some(found) = &found.lateness {
         lateness::show(found, view.all, &mut screen);
     }
-    let asks_for_wave = found.wave.is_some() && !view.all;
     if let Some(path) = found.critical_path.as_ref().filter(|_| !asks_for_wave) {
         path::show(path, &found.parameters, noise_of_guest(found), view.all, &mut screen);
     }

@@ -2,7 +2,8 @@
 
 use crate::table::Table;
 use crate::units::{bounds, count, counted, fine};
-use anechoic_simulate::{IdleWave, Typical, WaveDistance};
+use anechoic_analyze::stats::Interval;
+use anechoic_simulate::{IdleWave, Simulation, Typical, WaveDistance};
 
 /// Rows that are shown unless all are.
 const BRIEFLY: usize = 6;
@@ -47,43 +48,62 @@ pub(super) fn note(wave: &IdleWave, all: bool) -> String {
 }
 
 /// Says how far the delay came, and how fast.
-pub(super) fn sentences(wave: &IdleWave, ranks_of_job: u32, is_alone: bool) -> Vec<String> {
+pub(super) fn sentences(wave: &IdleWave, found: &Simulation, is_alone: bool) -> Vec<String> {
     let delay = fine(wave.delay_ns as f64);
     let mut sentences = vec![];
     if !is_alone {
         let (cost, change) = match wave.job_delay.median < 0.0 {
-            true => (-wave.job_delay.median, "earlier"),
-            false => (wave.job_delay.median, "later"),
+            true => (negated(&wave.job_delay), "earlier"),
+            false => (wave.job_delay, "later"),
         };
         sentences.push(format!(
-            "The delay of {delay} makes the job end {} {change}{}.",
-            fine(cost),
-            interval(&wave.job_delay)
+            "The delay of {delay} makes the job end {} {change}.",
+            with_interval(&cost)
         ));
     }
     let reached = ranks(wave.ranks_reached);
-    let all = counted(u64::from(ranks_of_job), "rank", "ranks");
+    let all = counted(u64::from(found.job.ranks), "rank", "ranks");
     let moves = wave.time_per_message.zip(wave.loss_per_message).map(|(time, loss)| {
-        let (what, loss_ns) = match loss.median < 0.0 {
-            true => ("gains", -loss.median),
-            false => ("loses", loss.median),
+        let (what, loss) = match loss.median < 0.0 {
+            true => ("gains", negated(&loss)),
+            false => ("loses", loss),
         };
-        let loses = match loss_ns < 0.5 {
+        let loses = match loss.median < 0.5 {
             true => "nothing".to_owned(),
-            false => format!("{}{}", fine(loss_ns), interval(&loss)),
+            false => with_interval(&loss),
         };
-        let pace = format!("{}{}", fine(time.median), interval(&time));
-        format!("; with each message it moves on in {pace} and {what} {loses}")
+        format!("; with each message it moves on in {} and {what} {loses}", with_interval(&time))
     });
-    sentences.push(format!("It reached {reached} of {all}{}.", moves.unwrap_or_default()));
+    let ended = if is_cut(wave, found) { ", until the job ended" } else { "" };
+    sentences.push(format!("It reached {reached} of {all}{ended}{}.", moves.unwrap_or_default()));
     sentences
 }
 
-/// Writes the interval of a median, if it has one.
-fn interval(found: &Typical) -> String {
+/// Returns whether the job ended before the wave could move on: it was still strong, and had no time for one more message.
+fn is_cut(wave: &IdleWave, found: &Simulation) -> bool {
+    let last = wave.distances.iter().rev().find_map(|at| Some((at, at.after_ns?)));
+    let (Some((at, after_ns)), Some(whole)) = (last, &found.slowdown) else { return false };
+    let farthest = wave.distances.last().map_or(0, |at| at.messages);
+    let end_ns = found.quiet_ns * whole.median - wave.job_delay.median;
+    let pace_ns = wave.time_per_message.map_or(after_ns, |time| time.median);
+    at.messages < farthest
+        && at.late_ns >= 2.0 * wave.reached_ns
+        && wave.at_ns as f64 + after_ns + 1.5 * pace_ns >= end_ns
+}
+
+/// Returns a median with the other sign.
+fn negated(found: &Typical) -> Typical {
+    let interval = found.interval.map(|Interval { low, high }| Interval { low: -high, high: -low });
+    Typical { median: -found.median, interval }
+}
+
+/// Writes a median with its interval, if it has one.
+fn with_interval(found: &Typical) -> String {
     match found.interval {
-        Some(interval) => format!(" (95 %: {})", bounds(Some(interval), None, later)),
-        None => String::new(),
+        Some(interval) => {
+            format!("{} (95 %: {})", later(found.median), bounds(Some(interval), None, later))
+        }
+        None => later(found.median),
     }
 }
 

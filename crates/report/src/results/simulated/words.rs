@@ -2,6 +2,7 @@
 
 use super::{path, tolerance, wave};
 use crate::names::title_of;
+use crate::style::clip;
 use crate::units::{asked, bounds, bytes, count, counted, fine, share, slowdown};
 use anechoic_simulate::{
     DrawnFacts, Fate, Model, NetworkEffect, NoiseFacts, Phase, Replica, Simulation, Slowdown,
@@ -69,29 +70,48 @@ pub(super) fn drawn(network: &NetworkEffect) -> Vec<String> {
 }
 
 fn file(what: &str, facts: &DrawnFacts, unit: fn(u64) -> String) -> String {
+    let name = facts.file.rsplit('/').next().unwrap_or(&facts.file);
     let values = counted(facts.values, "value", "values");
     let [least, median, most] = [facts.least_ps, facts.median_ps, facts.most_ps].map(unit);
     format!(
         "{what} of each message: {values} of {}, {least} to {most}, median {median}",
-        facts.file
+        clip(name, 24)
     )
 }
 
-/// Describes whose noise comes together, the seed and the rules.
-pub(super) fn phase(found: &Simulation, noise: &NoiseFacts) -> String {
-    let together = match (noise.phase, &noise.law) {
+/// Describes the seed, whose noise comes together, and the rules; nothing if it is our own without noise.
+pub(super) fn phase(found: &Simulation) -> Option<String> {
+    let mut parts = vec![];
+    match (&found.noise, &found.network_noise) {
+        (Some(noise), _) => {
+            parts.push(format!("seed {}", noise.seed));
+            parts.push(together(noise).to_owned());
+        }
+        (None, Some(network)) => parts.push(format!("seed {} · no noise on CPUs", network.seed)),
+        (None, None) => {}
+    }
+    parts.extend(rules(found.model).map(str::to_owned));
+    (!parts.is_empty()).then(|| parts.join(" · "))
+}
+
+/// Says whose noise comes together.
+fn together(noise: &NoiseFacts) -> &'static str {
+    match (noise.phase, &noise.law) {
         (_, Some(law)) if is_delay_alone(law, noise) => "on a machine without other noise",
         (Phase::Common, _) => "all CPUs begin at the same place of their noise",
         (Phase::Host, _) if !noise.hosts.is_empty() => "hosts begin at random, their CPUs together",
         _ => "each CPU has noise of its own",
-    };
-    let rules = match found.model {
-        Model::Anechoic => "",
-        Model::Rounds => " · round by round",
-        Model::LogGopSim => " · rules of LogGOPSim",
-        Model::Atlahs => " · rules of ATLAHS",
-    };
-    format!("seed {} · {together}{rules}", noise.seed)
+    }
+}
+
+/// Names the rules of a simulation that are not ours.
+fn rules(model: Model) -> Option<&'static str> {
+    match model {
+        Model::Anechoic => None,
+        Model::Rounds => Some("round by round"),
+        Model::LogGopSim => Some("rules of LogGOPSim"),
+        Model::Atlahs => Some("rules of ATLAHS"),
+    }
 }
 
 /// Returns whether a single delay is all noise of CPUs.
@@ -144,7 +164,7 @@ pub(super) fn headline(found: &Simulation) -> Vec<String> {
     sentences.extend(path::sentence(found, guest));
     if let Some(wave) = &found.wave {
         let is_alone = found.noise.as_ref().is_some_and(|noise| noise.hosts.is_empty());
-        sentences.extend(wave::sentences(wave, found.job.ranks, is_alone));
+        sentences.extend(wave::sentences(wave, found, is_alone));
     }
     let tolerance = found.tolerance.as_ref();
     sentences.extend(
@@ -178,6 +198,9 @@ fn costliest(found: &Simulation, whole: &Slowdown) -> Option<String> {
 fn fate(found: &Simulation, whole: &Slowdown) -> String {
     let fate = match whole.fate {
         Some(Fate::Nothing) => return "Noise met no rank at work.".to_owned(),
+        Some(Fate::Absorbed) if whole.delay_ns.abs() < 0.5 => {
+            ": it was absorbed, while ranks waited"
+        }
         Some(Fate::Absorbed) => ": part of it was absorbed, while ranks waited",
         Some(Fate::PassedOn) => ": it was passed on",
         Some(Fate::Amplified) => ": it was amplified, because ranks delayed each other in turn",
@@ -185,6 +208,7 @@ fn fate(found: &Simulation, whole: &Slowdown) -> String {
         None => ", the single delay included",
     };
     let (job_ns, change) = match whole.delay_ns < 0.0 {
+        true if found.network_noise.is_some() => (-whole.delay_ns, "shorter"),
         true => (-whole.delay_ns, "shorter, because messages came in another order"),
         false => (whole.delay_ns, "longer"),
     };
