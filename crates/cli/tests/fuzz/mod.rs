@@ -9,6 +9,7 @@ mod commands;
 mod memory;
 mod ranks;
 mod recordings;
+mod simulations;
 mod tables;
 mod targets;
 
@@ -186,5 +187,9 @@ targets! {
     ab_json: commands::plans, commands::read_plan, 6;
     notes: commands::notes, commands::read_note, 20;
     rank_messages: ranks::messages, ranks::read_message, 3;
+    goal_files: simulations::schedules, simulations::read_schedule, 2_000;
+    mpi_traces: simulations::traces, simulations::read_trace, 500;
+    network_parameters: simulations::parameters, simulations::read_parameters, 300;
+    network_noise: simulations::network_noise, simulations::read_network_noise, 300;
     cluster_json: commands::clusters, commands::read_cluster, 3;
 }

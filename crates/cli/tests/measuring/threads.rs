@@ -2,8 +2,9 @@
 //! threads measured themselves.
 
 use crate::tool::{
-    self, anechoic, arg, command, may_be_real_time, may_trace, spawn, summary, wait,
+    self, anechoic, arg, command, ensure, may_be_real_time, may_trace, one_of, spawn, summary, wait,
 };
+use anechoic_lab::attempt::Wrong;
 use anechoic_lab::note;
 use anechoic_recording::{Delay, DelayKind, ProgramThread, Recording};
 use anechoic_system::cpus;
@@ -95,7 +96,13 @@ fn each_thread_has_what_the_kernel_counts_and_what_it_measured_itself() {
     if command("cc", &["-O2", "-pthread", "-o", arg(&program), arg(&source)]).code != Some(0) {
         return note::skipped("there is no C compiler");
     }
-    let (program, record) = (arg(&program), dir.path().join("record"));
+    one_of(3, || each_as_the_kernel_counts(arg(&program)));
+}
+
+/// Records the program once, and returns whether its threads waited no longer than the kernel counts.
+fn each_as_the_kernel_counts(program: &str) -> Result<(), Wrong> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let record = dir.path().join("record");
     let cpu = cpus::allowed().last().copied().expect("a CPU").to_string();
     let now: u64 = command(program, &["0"]).out.trim().parse().expect("a time");
     let start = (now + 3_000 * MS).to_string();
@@ -108,15 +115,18 @@ fn each_thread_has_what_the_kernel_counts_and_what_it_measured_itself() {
     let threads: Vec<Printed> = done.out.lines().map(printed).collect();
     assert_eq!(threads.len(), 8, "{}", done.out);
     let recorded = Recorded::open(&record);
-    threads.iter().for_each(|thread| as_the_kernel_counts(&recorded, thread));
+    for thread in &threads {
+        as_the_kernel_counts(&recorded, thread)?;
+    }
     let named = |name: &str| threads.iter().find(|thread| thread.name == name).expect(name);
     behind_its_own_thread(&recorded, named("control"));
     behind_a_lock(&recorded, named("high"));
     shown(&record, named("control").tid);
+    Ok(())
 }
 
 /// A thread prints its account shortly before it ends.
-fn as_the_kernel_counts(recorded: &Recorded, printed: &Printed) {
+fn as_the_kernel_counts(recorded: &Recorded, printed: &Printed) -> Result<(), Wrong> {
     let thread = recorded.thread(printed.tid);
     let delays = recorded.delays(thread.thread, false);
     let waited: u64 = delays.iter().map(|delay| recorded.length(delay)).sum();
@@ -133,11 +143,13 @@ fn as_the_kernel_counts(recorded: &Recorded, printed: &Printed) {
     // Where a CPU comes late out of idle, the kernel counts the thread as executing from its waking on.
     let counted_as_executed = executed.saturating_sub(on_cpu);
     let most = delayed + tolerance + switches + later + counted_as_executed;
-    assert!(waited <= most, "{found}");
+    // Another guest may have the CPU between a waking and when the kernel begins to count.
+    let is_counted = ensure(waited <= most, true, || found.clone());
     let tolerance = executed / 100 + MS;
     assert!(executed <= on_cpu + tolerance + switches, "{found}");
     // What it does after it has printed its account counts here only.
     assert!(on_cpu <= executed + tolerance + MS, "{found}");
+    is_counted
 }
 
 /// The logger delays `control` each time. Where the logger itself came late, the test does not know the culprit.

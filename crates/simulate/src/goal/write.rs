@@ -64,7 +64,7 @@ pub fn write_binary(schedule: &Schedule, out: &mut impl Write) -> io::Result<()>
     schedule.each_wait(|_, count| waits.push(count));
     out.write_all(&COOKIE.to_le_bytes())?;
     out.write_all(&schedule.ranks().to_le_bytes())?;
-    out.write_all(&[schedule.cpus() as u8 - 1, schedule.nics() as u8 - 1])?;
+    out.write_all(&[(schedule.cpus() - 1) as u8, (schedule.nics() - 1) as u8])?;
     let mut place = 6 + 16 * u64::from(schedule.ranks());
     for rank in 0..schedule.ranks() {
         let (mut length, mut edges) = (8_u64, 0);
