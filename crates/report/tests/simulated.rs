@@ -55,6 +55,34 @@ fn simulated_jobs() {
     golden("simulated_once", &once, &[]);
 }
 
+/// Latencies that differ: a delay may gain on its way, and its interval has the sign of the gain; a job may become shorter,
+/// and no order of messages is the reason. Neither needs a recording, also by the rules of ATLAHS.
+#[test]
+fn latencies_that_differ() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| {
+        let file = dir.path().join(name);
+        std::fs::write(&file, text).expect("written");
+        file.to_str().expect("text").to_owned()
+    };
+    let (three, none) = (write("three", "1us\n1.9us\n3us\n"), write("none", "0\n"));
+    let text = |options: &[(&str, &str)]| {
+        let view = View::default();
+        let found = Found::from_value(&SIMULATED, simulated(options, &[]), &[]);
+        found.screen(&view).to_text(&view).replace('\n', " ")
+    };
+    let barrier = [("pattern", "barrier"), ("ranks", "16")];
+    let delay = [("law", "once"), ("delay", "10ms"), ("network-noise", &*three)];
+    let gains = text(&[&barrier[..], &delay].concat());
+    let gain = gains.split(" and gains ").nth(1).expect(&gains);
+    assert!(!gain.split(')').next().expect("an interval").contains('−'), "{gains}");
+    for model in ["anechoic", "atlahs"] {
+        let noise = [("network-noise", &*none), ("model", model)];
+        let shorter = text(&[&barrier[..], &noise].concat());
+        assert!(shorter.contains("shorter.") && !shorter.contains("order"), "{shorter}");
+    }
+}
+
 /// One delay on top of noise: what it adds, and that its screen is one.
 #[test]
 fn simulated_wave() {

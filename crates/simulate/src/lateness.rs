@@ -10,7 +10,7 @@ use anechoic_recording::Problem;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Instants at which it is looked at.
+/// Number of instants.
 const INSTANTS: u64 = 48;
 /// Most groups of ranks.
 const GROUPS: u64 = 32;

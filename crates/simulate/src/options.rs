@@ -108,9 +108,9 @@ pub static OPTIONS: &[OptionRow] = &[
     )
     .default("1.5")
     .requires("law"),
-    OptionRow::new("on-rank", WHOLE, "RANK", "The rank that the one delay hits: usually 0")
+    OptionRow::new("on-rank", WHOLE, "RANK", "The rank that the one delay hits; 0 if not given")
         .requires("law"),
-    OptionRow::new("at", TIME, "TIME", "When the one delay begins: usually at once")
+    OptionRow::new("at", TIME, "TIME", "When the one delay begins; at the start if not given")
         .requires("law"),
     OptionRow::new(
         "phase",
@@ -146,7 +146,7 @@ pub static OPTIONS: &[OptionRow] = &[
         "tolerate",
         Value::Percent,
         "PERCENT",
-        "What may grow until the job is slower, and how much: noise, each source, each parameter; slower by this: 1%",
+        "How far noise may grow; and each source and each parameter, until the job is this much slower: 1%",
     ),
     OptionRow::new(
         "length",

@@ -202,10 +202,10 @@ pub fn run(
     run_with(ask, noise, Ranks::default(), progress)
 }
 
-/// Simulates what is asked for, with noise from recordings and text files of detours, together with other ranks. Replicas run in as many threads as
-/// there are CPUs and memory; results do not depend on their number, nor on that of the ranks. Only that of the first rank is
-/// whole. `progress` is called with the number of events so far
-/// and of all. When it returns false, the replicas that are complete are the result.
+/// Simulates what is asked for, with noise from recordings and text files of detours, together with other ranks. Replicas run
+/// in as many threads as there are CPUs and memory. Results depend neither on the number of threads nor on that of ranks; only
+/// the result of the first rank is whole. `progress` is called with the number of events so far and of all. When it returns
+/// false, the replicas that are complete are the result.
 ///
 /// # Errors
 /// The schedule or the noise cannot be read or does not fit, ranks wait for each other, the schedule cannot be written, or
@@ -311,8 +311,11 @@ fn add_noise(
         found.wave = wave::find(runs, given, &found.replicas)?;
     }
     if given.one_delay().is_some() && !runs.has_path() {
-        let why = "no wave: it is looked for in jobs of up to 10 million events, by our own rules";
-        found.notes.push(why.to_owned());
+        let why = match runs.ask.model {
+            Model::Anechoic => "the job has more than 10 million events",
+            _ => "--model chooses other rules",
+        };
+        found.notes.push(format!("the wave of the delay is not shown: {why}"));
     }
     if given.one_delay().is_some() && runs.size.cpus > 1 {
         found.notes.push("the delay hits CPU 0 of its rank, not the others".to_owned());

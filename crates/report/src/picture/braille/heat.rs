@@ -20,7 +20,8 @@ pub(crate) const PART: usize = 64;
 const NUMBER: usize = 3;
 
 impl Heat {
-    /// Explains the shades in the terminal, with the unit once if it is that of all: `░ < 0.15  ▒ ≥ 0.15  ▓ ≥ 1.50  █ ≥ 7.50 µs`.
+    /// Explains the shades in the terminal, with the unit once if it is that of all:
+    /// `░ < 0.15  ▒ ≥ 0.15  ▓ ≥ 1.50  █ ≥ 7.50 µs`.
     pub(crate) fn shades(&self) -> String {
         let values = FROM[1..].iter().map(|part| (self.write)(part * self.most));
         let mut values: Vec<String> = values.collect();

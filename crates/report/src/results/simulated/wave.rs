@@ -74,8 +74,8 @@ pub(super) fn sentences(wave: &IdleWave, found: &Simulation, is_alone: bool) -> 
         };
         format!("; with each message it moves on in {} and {what} {loses}", with_interval(&time))
     });
-    let ended = if is_cut(wave, found) { ", until the job ended" } else { "" };
-    sentences.push(format!("It reached {reached} of {all}{ended}{}.", moves.unwrap_or_default()));
+    let begin = if is_cut(wave, found) { "Before the job ended, it" } else { "It" };
+    sentences.push(format!("{begin} reached {reached} of {all}{}.", moves.unwrap_or_default()));
     sentences
 }
 
