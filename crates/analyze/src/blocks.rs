@@ -63,6 +63,11 @@ impl Parts {
         &self.lost[..whole.min(self.lost.len())]
     }
 
+    /// Returns the lost ticks of all parts.
+    pub(crate) fn all(&self) -> &[u64] {
+        &self.lost
+    }
+
     /// Returns the lost ticks of each block of these parts; the last may be shorter.
     #[must_use]
     pub(crate) fn joined_up_to(&self, last_ticks: u64) -> Vec<u64> {
@@ -83,7 +88,7 @@ impl Parts {
 }
 
 /// Returns the number of parts that a block of this run consists of; blocks last at least 10 ms.
-fn parts_in_block(parts: usize) -> usize {
+pub(crate) fn parts_in_block(parts: usize) -> usize {
     (parts as u64).div_ceil(MOST_BLOCKS).max(FEWEST_PARTS) as usize
 }
 

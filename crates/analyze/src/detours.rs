@@ -76,14 +76,13 @@ impl DetoursBuilder {
         let (run, stints) = (here.run, here.stints);
         let before = |place: usize| i128::from(wall_ticks(&stints[..place]));
         let shifts = (0..stints.len()).map(|at| before(at) - i128::from(stints[at].first_ticks));
-        let longest = here.loops.by_cpu(run).map(|(_, stints)| most_ticks(run, stints)).max();
         Self {
             cpu: here.cpu.cpu,
             stints: stints.to_vec(),
             shifts: shifts.collect(),
             gap_ticks: 0,
             lengths: LengthsBuilder::default(),
-            parts: Parts::new(0, longest.unwrap_or(0), run.clock.ticks(SHORTEST_PART_NS)),
+            parts: parts_of_run(here),
             ran_ticks: run.program.as_ref().map(|program| program.ran_ticks(here.cpu.cpu)),
             last_ticks: wall_ticks(stints),
         }
@@ -142,6 +141,13 @@ impl DetoursBuilder {
     pub(crate) fn part_ticks(&self) -> u64 {
         self.parts.length_ticks()
     }
+}
+
+/// Returns empty parts of the time of the loops of any CPU, from their first tick on.
+pub(crate) fn parts_of_run(here: &CpuLoops<'_>) -> Parts {
+    let run = here.run;
+    let longest = here.loops.by_cpu(run).map(|(_, stints)| most_ticks(run, stints)).max();
+    Parts::new(0, longest.unwrap_or(0), run.clock.ticks(SHORTEST_PART_NS))
 }
 
 /// Returns for how long loops ran, in ticks; at most, if the run was cut off before anything was known of them.

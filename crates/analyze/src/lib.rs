@@ -43,6 +43,7 @@ pub mod iterations;
 mod jobs;
 pub mod known;
 pub mod lengths;
+pub mod levels;
 pub mod live;
 pub mod longest;
 mod loops;

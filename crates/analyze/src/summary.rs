@@ -8,6 +8,7 @@ use crate::detours::{DetoursBuilder, LostTime};
 use crate::edges::{EdgesBuilder, Interrupts};
 use crate::facts::Facts;
 use crate::fold::Fold;
+use crate::levels::{LevelChange, LevelsBuilder};
 use crate::longest::{LongDetour, LongestBuilder};
 use crate::loops::windows;
 use crate::noise::{CpuNoise, IntervalMethod, TotalNoise};
@@ -42,6 +43,10 @@ pub struct Summary {
     pub intervals: IntervalMethod,
     /// Rate and noise as functions of the threshold, over all CPUs.
     pub curve: Vec<CurvePoint>,
+    /// Instants at which the noise of all CPUs changed its level; of runs whose noise has one level at most 1 % have one.
+    /// Not computed for a recorded program, and where detours were lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<LevelChange>,
     /// The longest detours, at most ten.
     pub longest: Vec<LongDetour>,
     /// Sources of the lost time; absent without attribution.
@@ -121,6 +126,7 @@ pub(crate) struct SummaryBuilder<'a> {
     edges: EdgesBuilder,
     stopped: StoppedBuilder<'a>,
     ticks: TracedTicks,
+    levels: LevelsBuilder,
 }
 
 impl<'a> SummaryBuilder<'a> {
@@ -133,6 +139,7 @@ impl<'a> SummaryBuilder<'a> {
             edges: EdgesBuilder::default(),
             stopped: StoppedBuilder::new(run),
             ticks: TracedTicks::new(run),
+            levels: LevelsBuilder::new(run),
         }
     }
 
@@ -145,6 +152,7 @@ impl<'a> SummaryBuilder<'a> {
             &mut self.edges,
             &mut self.stopped,
             &mut self.ticks,
+            &mut self.levels,
         ]
     }
 
@@ -172,6 +180,7 @@ impl<'a> SummaryBuilder<'a> {
         let lost = recording.losses()?;
         let readings = CounterReadings::read(recording)?;
         let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
+        let levels = self.levels.finish(run, detours);
         let mut not_available = vec![];
         let tracer_cost = self.ticks.finish(recording, loops, &lost, &mut not_available)?;
         let sources = match recording.attribution()? {
@@ -198,6 +207,7 @@ impl<'a> SummaryBuilder<'a> {
             cpus,
             intervals: IntervalMethod::new(run, detours),
             curve,
+            levels,
             stopped: self.stopped.finish(recording)?,
             longest: self.longest.finish(),
             owners: sources.is_some().then(|| owners(&self.sources, run, wall, &readings)),

@@ -44,3 +44,22 @@ pub(crate) fn detour(start_ticks: u64, lost_ticks: u64) -> DetourView<'static> {
         activities: &[],
     }
 }
+
+/// A generator of random numbers (SplitMix64).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    /// The next number from 0 up to 1.
+    pub(crate) fn share(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// The next number of a normal distribution with mean 0 and variance 1.
+    pub(crate) fn normal(&mut self) -> f64 {
+        (-2.0 * (1.0 - self.share()).ln()).sqrt() * (std::f64::consts::TAU * self.share()).cos()
+    }
+}

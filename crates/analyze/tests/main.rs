@@ -10,6 +10,7 @@ mod interference;
 mod interrupted;
 mod intervals;
 mod iterations;
+mod levels;
 mod matrix;
 mod memory;
 mod one_after_the_other;

@@ -6,6 +6,7 @@
 use crate::made;
 use anechoic_analyze::coverage::{AuditDifference, Coverage};
 use anechoic_analyze::histogram::{Bucket, HistogramCpu};
+use anechoic_analyze::levels::{LevelChange, SourceChange};
 use anechoic_analyze::noise::CpuNoise;
 use anechoic_analyze::owners::{Owner, OwnerKind};
 use anechoic_analyze::sources::{SourceRow, ThreadShare};
@@ -362,6 +363,29 @@ fn many_cpus() {
     }));
     rows.sort_by(|a, b| b.share.total_cmp(&a.share));
     golden!("many_cpus", screen(&summary));
+}
+
+/// The largest of two changes that matter is told; a third is too small. One has no source, and not one CPU.
+#[test]
+fn changes_of_level() {
+    let change = |at_s, (before, after), cpu, sources| LevelChange {
+        at_s,
+        interval_s: Interval { low: at_s - 0.01, high: at_s + 0.02 },
+        before,
+        after,
+        sources,
+        cpu,
+    };
+    let inject =
+        SourceChange { source: "thread".into(), name: "inject".into(), before: 0.0, after: 0.39 };
+    let levels = vec![
+        change(3.33, (0.012, 0.41), Some(1), vec![inject]),
+        change(7.1, (0.41, 0.0202), None, vec![]),
+        change(9.1, (0.0202, 0.0203), None, vec![]),
+    ];
+    let changed = Summary { levels, ..made::summary() };
+    insta::assert_snapshot!(screen(&changed));
+    insta::assert_snapshot!(whole(&changed));
 }
 
 #[test]

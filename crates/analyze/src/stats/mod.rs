@@ -2,6 +2,7 @@
 
 mod batches;
 mod blocks;
+mod change_points;
 mod correlation;
 mod gamma;
 mod poisson;
@@ -11,6 +12,7 @@ mod student;
 pub(crate) use batches::Batches;
 pub use blocks::Estimate;
 pub(crate) use blocks::Paired;
+pub(crate) use change_points::change_points;
 pub(crate) use correlation::{inflation, successive, unbiased};
 pub(crate) use gamma::{UNSEEN, deviation_bounds, highest_mean, lowest_mean};
 pub(crate) use poisson::{

@@ -15,6 +15,7 @@ mod inject;
 mod irregular;
 mod iterations;
 mod laws;
+mod levels;
 mod measure;
 mod memory;
 mod minimal;

@@ -241,6 +241,7 @@ pub fn summary() -> Summary {
             assumes: "blocks are alike".into(),
         },
         curve: curve(),
+        levels: vec![],
         longest: longest(),
         sources: Some(breakdown()),
         losses: vec![],

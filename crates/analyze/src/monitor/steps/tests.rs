@@ -1,7 +1,7 @@
 //! Tests of steps, against made-up rates whose truth is known.
 
 use super::*;
-use crate::monitor::usual::tests::Random;
+use crate::testing::Random;
 
 const START_S: i64 = 1_778_000_000;
 

@@ -1,41 +1,25 @@
 //! Tests of usual ranges, against simulated rates whose truth is known.
 
 use super::*;
-
-/// A generator of random numbers (SplitMix64).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    pub(crate) fn normal(&mut self) -> f64 {
-        (-2.0 * (1.0 - self.next()).ln()).sqrt() * (std::f64::consts::TAU * self.next()).cos()
-    }
-}
+use crate::testing::Random;
 
 /// How a rate varies without any change.
 type Law = fn(&mut Random, &mut f64) -> f64;
 
 const LAWS: [(&str, RateUnit, Law); 5] = [
     ("normal", RateUnit::Number, |random, _| 5_000.0 + 500.0 * random.normal()),
-    ("exponential", RateUnit::Number, |random, _| -2_000.0 * (1.0 - random.next()).ln()),
+    ("exponential", RateUnit::Number, |random, _| -2_000.0 * (1.0 - random.share()).ln()),
     ("log-normal", RateUnit::Number, |random, _| 2_000.0 * random.normal().exp()),
     ("correlated", RateUnit::Number, |random, state| {
         *state = 0.95 * *state + 0.31 * random.normal();
         3_000.0 * state.exp()
     }),
     ("rare bursts of some seconds", RateUnit::CpuTime, |random, left| {
-        if *left <= 0.0 && random.next() < 1.0 / 120.0 {
-            *left = (1.0 + 6.0 * random.next()).round();
+        if *left <= 0.0 && random.share() < 1.0 / 120.0 {
+            *left = (1.0 + 6.0 * random.share()).round();
         }
         *left -= 1.0;
-        if *left >= 0.0 { 0.4 + 0.2 * random.next() } else { 0.01 * random.next() }
+        if *left >= 0.0 { 0.4 + 0.2 * random.share() } else { 0.01 * random.share() }
     }),
 ];
 
@@ -70,7 +54,7 @@ fn no_change_beyond_the_range_is_missed_and_each_is_found_once() {
                 // A change for 20 s, to twice what was the highest ever.
                 let (level, mut hits) = (2.0 * highest + 1.0, vec![]);
                 for at in 0..20 {
-                    hits.extend(range.take(level * (1.0 + 0.1 * random.next()), second + at));
+                    hits.extend(range.take(level * (1.0 + 0.1 * random.share()), second + at));
                 }
                 assert_eq!(hits.len(), 1, "{name}: {hits:?}");
                 assert_eq!(hits[0].start_ticks, second, "{name}: since the first second");

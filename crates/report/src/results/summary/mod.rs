@@ -3,6 +3,7 @@
 pub(crate) mod cpus;
 pub(crate) mod curve;
 pub(crate) mod headline;
+mod levels;
 mod places;
 pub(crate) mod reference;
 mod releases;
@@ -151,6 +152,7 @@ fn add_all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     wakers::part(summary, view, screen);
     releases::part(summary, view, screen);
     places::part(summary, screen);
+    levels::part(summary, screen);
     if !summary.curve.is_empty() {
         curve::add(summary, view, screen);
         screen.gap();

@@ -1,0 +1,87 @@
+//! When the noise of a run changed its level.
+
+use crate::names::source_name;
+use crate::screen::Screen;
+use crate::table::Table;
+use crate::units::{between, instant, noise};
+use anechoic_analyze::Summary;
+use anechoic_analyze::facts::Facts;
+use anechoic_analyze::levels::{LevelChange, SourceChange};
+
+/// A change is told in the headline if the higher noise is at least this many times the lower.
+const LEAST_FACTOR: f64 = 1.5;
+/// And if it is at least so much more.
+const LEAST_NOISE: f64 = 1e-4;
+/// The source that made up at least this part of a change made it mostly.
+const MOSTLY: f64 = 0.5;
+
+/// Returns the largest change of level in a sentence, if it is one that matters, and how many more there are.
+pub(crate) fn sentence(summary: &Summary) -> Option<String> {
+    let all = summary.levels.iter().filter(|change| matters(change));
+    let size = |change: &&LevelChange| (change.after - change.before).abs();
+    let largest = all.clone().max_by(|one, other| size(one).total_cmp(&size(other)))?;
+    let more = match all.count() - 1 {
+        0 => String::new(),
+        1 => "; it changed once more".into(),
+        more => format!("; it changed {more} more times"),
+    };
+    let on = largest.cpu.map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
+    let source = main_source(largest).map(|row| {
+        let name = source_name(&row.source, &row.name, &summary.run);
+        format!(", mostly {name} (from {} to {})", noise(row.before), noise(row.after))
+    });
+    Some(format!(
+        "After {} the noise {}{on} from {} to {}{}{more}.",
+        at(largest.at_s),
+        if largest.after > largest.before { "rose" } else { "fell" },
+        noise(largest.before),
+        noise(largest.after),
+        source.unwrap_or_default()
+    ))
+}
+
+fn matters(change: &LevelChange) -> bool {
+    let (low, high) = (change.before.min(change.after), change.before.max(change.after));
+    high >= LEAST_FACTOR * low && high - low >= LEAST_NOISE
+}
+
+fn main_source(change: &LevelChange) -> Option<&SourceChange> {
+    let first = change.sources.first()?;
+    let part = (first.after - first.before) / (change.after - change.before);
+    (part >= MOSTLY).then_some(first)
+}
+
+/// Adds all changes.
+pub(crate) fn part(summary: &Summary, screen: &mut Screen) {
+    if summary.levels.is_empty() {
+        return;
+    }
+    let heads = ["noise changed after", "95 %", "before", "after", "CPU"];
+    let mut table = Table::with_names(heads[0], &heads[1..]);
+    for change in &summary.levels {
+        let interval = change.interval_s;
+        table.row(vec![
+            at(change.at_s),
+            between(&at(interval.low), &at(interval.high)),
+            noise(change.before),
+            noise(change.after),
+            change.cpu.map_or_else(|| "all".into(), |cpu| cpu.to_string()),
+        ]);
+        let sources: Vec<String> =
+            change.sources.iter().map(|row| with_it(row, &summary.run)).collect();
+        if !sources.is_empty() {
+            table.aside(&sources.join(" · "));
+        }
+    }
+    screen.table(table);
+    screen.gap();
+}
+
+fn with_it(row: &SourceChange, run: &Facts) -> String {
+    let name = source_name(&row.source, &row.name, run);
+    format!("{name} from {} to {}", noise(row.before), noise(row.after))
+}
+
+fn at(seconds: f64) -> String {
+    instant((seconds * 1e9).round() as u64)
+}
