@@ -52,6 +52,21 @@ impl Parts {
         *lost = lost.saturating_add(end_ticks.saturating_sub(start_ticks));
     }
 
+    /// Adds time lost evenly between `start_ticks` and `end_ticks`, a part of it to each part.
+    pub(crate) fn spread(&mut self, start_ticks: u64, end_ticks: u64, ticks: u64) {
+        let (first, last) = (self.part_of(start_ticks), self.part_of(end_ticks));
+        let whole = end_ticks.saturating_sub(start_ticks).max(1);
+        let mut given = 0;
+        for part in first..=last {
+            let upto = self.first_ticks + self.length_ticks.saturating_mul(part as u64 + 1);
+            let passed = if part == last { whole } else { upto.saturating_sub(start_ticks) };
+            let share = u128::from(ticks) * u128::from(passed.min(whole)) / u128::from(whole);
+            let due = u64::try_from(share).unwrap_or(ticks);
+            self.lost[part] = self.lost[part].saturating_add(due.saturating_sub(given));
+            given = due.max(given);
+        }
+    }
+
     /// Returns the lost ticks of each part up to `last_ticks`: where a loop ended early, of those before.
     ///
     /// A part that is complete but for 1 % of it counts: loops end within microseconds of each other.

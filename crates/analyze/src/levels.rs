@@ -69,9 +69,29 @@ impl LevelsBuilder {
         Self { applies, parts: None, first_ticks: 0, names: vec![], sources: vec![] }
     }
 
-    /// Returns the changes in order; `detours` are those of the CPUs of the run.
+    /// Returns the changes of noise in order; `detours` are those of the CPUs of the run.
     pub(crate) fn finish(&self, run: &Run, detours: &[DetoursBuilder]) -> Vec<LevelChange> {
         let lost: Vec<&[u64]> = detours.iter().map(DetoursBuilder::lost_by_part).collect();
+        self.changes(run, detours, &lost, true)
+    }
+
+    /// Returns the changes of another loss of these CPUs in the same parts.
+    pub(crate) fn slow_changes(
+        &self,
+        run: &Run,
+        detours: &[DetoursBuilder],
+        lost: &[&[u64]],
+    ) -> Vec<LevelChange> {
+        self.changes(run, detours, lost, false)
+    }
+
+    fn changes(
+        &self,
+        run: &Run,
+        detours: &[DetoursBuilder],
+        lost: &[&[u64]],
+        with_sources: bool,
+    ) -> Vec<LevelChange> {
         let parts = lost.iter().map(|cpu| cpu.len()).min().unwrap_or(0);
         let Some(part_ticks) = detours.first().map(DetoursBuilder::part_ticks) else {
             return vec![];
@@ -81,7 +101,7 @@ impl LevelsBuilder {
         if !self.applies || apart > part_ticks {
             return vec![];
         }
-        let all = Shares { ticks: part_ticks as f64 * lost.len() as f64, lost: &lost };
+        let all = Shares { ticks: part_ticks as f64 * lost.len() as f64, lost };
         let found = change_points(&all.roots(parts), parts_in_block(parts));
         let mut edges = vec![0];
         edges.extend(found.iter().map(|point| point.at));
@@ -95,7 +115,10 @@ impl LevelsBuilder {
                 interval_s: Interval { low: seconds(point.low), high: seconds(point.high) },
                 before,
                 after,
-                sources: self.changed(&sides, after - before, all.ticks),
+                sources: match with_sources {
+                    true => self.changed(&sides, after - before, all.ticks),
+                    false => vec![],
+                },
                 cpu: all.changed_cpu(&sides).map(|place| run.cpus[place].cpu),
             }
         });

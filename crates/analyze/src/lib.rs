@@ -51,6 +51,7 @@ pub mod memory;
 pub mod monitor;
 pub mod noise;
 pub mod owners;
+pub mod pace;
 pub mod paging;
 mod places;
 pub mod program;

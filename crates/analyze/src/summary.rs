@@ -13,6 +13,7 @@ use crate::longest::{LongDetour, LongestBuilder};
 use crate::loops::windows;
 use crate::noise::{CpuNoise, IntervalMethod, TotalNoise};
 use crate::owners::{Owner, owners};
+use crate::pace::{Pace, SlowTime};
 use crate::program;
 use crate::sources::{SourceRow, SourcesBuilder};
 use crate::stopped::{Stopped, StoppedBuilder};
@@ -47,6 +48,9 @@ pub struct Summary {
     /// Not computed for a recorded program, and where detours were lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<LevelChange>,
+    /// How fast the loops went between the detours; absent for a recorded program, and where that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Pace>,
     /// The longest detours, at most ten.
     pub longest: Vec<LongDetour>,
     /// Sources of the lost time; absent without attribution.
@@ -181,6 +185,8 @@ impl<'a> SummaryBuilder<'a> {
         let readings = CounterReadings::read(recording)?;
         let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
         let levels = self.levels.finish(run, detours);
+        let slow = SlowTime::read(recording, loops)?;
+        let pace = slow.map(|slow| slow.finish(run, detours, &self.levels));
         let mut not_available = vec![];
         let tracer_cost = self.ticks.finish(recording, loops, &lost, &mut not_available)?;
         let sources = match recording.attribution()? {
@@ -208,6 +214,7 @@ impl<'a> SummaryBuilder<'a> {
             intervals: IntervalMethod::new(run, detours),
             curve,
             levels,
+            pace,
             stopped: self.stopped.finish(recording)?,
             longest: self.longest.finish(),
             owners: sources.is_some().then(|| owners(&self.sources, run, wall, &readings)),

@@ -14,6 +14,7 @@ mod levels;
 mod matrix;
 mod memory;
 mod one_after_the_other;
+mod pace;
 mod paging;
 mod recording;
 mod sampled;

@@ -10,6 +10,7 @@ mod fixed_time;
 mod fixed_work;
 pub(crate) mod gate;
 pub(crate) mod job;
+pub(crate) mod pacing;
 pub(crate) mod place;
 pub(crate) mod preemptor;
 mod ring;

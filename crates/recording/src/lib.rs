@@ -137,8 +137,8 @@ pub use recording::{Recording, find, find_each, readers};
 pub use row::{CpuRow, DerivedRow, EachTable, Row};
 pub use rows::{
     Activity, ActivityKind, Counter, Delay, DelayKind, Detour, Fixed, Growth, KernelEvent,
-    LengthCount, Loss, LossKind, Mark, Name, ProgramThread, Release, Sample, Series, Stack,
-    VictimState, each_table,
+    LengthCount, LoopPace, Loss, LossKind, Mark, Name, ProgramThread, Release, Sample, Series,
+    Stack, VictimState, each_table,
 };
 pub use run::Run;
 pub use stint::Stint;

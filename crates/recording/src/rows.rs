@@ -3,6 +3,7 @@
 //! Times are ticks of the run's counter ([`crate::Clock`]); intervals are half open.
 
 mod redacted;
+mod words;
 
 use crate::EventKind;
 use crate::aliases::Aliases;
@@ -15,12 +16,10 @@ use crate::parameters::Parameters;
 use crate::policy::Policy;
 use crate::row::{CpuRow, DerivedRow, EachTable, Row, tables};
 use crate::table::{Column, Table};
-use crate::text::{open_texts, texts};
 use parquet::data_type::Int32Type;
 use parquet::errors::ParquetError;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+pub use words::{ActivityKind, DelayKind, Fixed, LossKind, VictimState};
 
 tables! {
     /// A gap of one CPU's loop (measured table `detours`).
@@ -35,6 +34,24 @@ tables! {
         start_ticks: u64 as rising,
         /// The first counter value after the gap.
         end_ticks: u64 as rising => start_ns since_start start_ticks end_ns since_start end_ticks,
+    }
+
+    /// How fast the loop of a CPU went between its detours (measured table `paces`).
+    ///
+    /// A row is a time in which the pace kept within 0.4 % from one millisecond to the next, at most a second. The
+    /// rows of a CPU follow each other without a break.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct LoopPace: measured "paces", redact nothing, cpu cpu, span start_ticks end_ticks, ordered true {
+        /// The CPU.
+        cpu: u32,
+        /// Start of the time.
+        start_ticks: u64 as rising,
+        /// End of the time.
+        end_ticks: u64 as rising => start_ns since_start start_ticks end_ns since_start end_ticks,
+        /// Time of the iterations that were no detours.
+        work_ticks: u64,
+        /// Number of these iterations.
+        iterations: u64,
     }
 
     /// A kernel event (measured table `events`).
@@ -345,88 +362,6 @@ tables! {
         name: Arc<str>,
         /// How much that took.
         source_ticks: u64 => source_ns length source_ticks,
-    }
-}
-
-texts! {
-    /// Why a thread of a program waited.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-    #[serde(rename_all = "snake_case")]
-    pub enum DelayKind {
-        /// It was woken.
-        Woken = "woken",
-        /// It was preempted, or yielded.
-        Preempted = "preempted",
-        /// It began.
-        Begun = "begun",
-        /// It slept until another thread of the program woke it, which itself had waited in that time.
-        Blocked = "blocked",
-    }
-}
-
-texts! {
-    /// What is the same in every sample of a series.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-    #[serde(rename_all = "snake_case")]
-    pub enum Fixed {
-        /// The work is fixed: a sample's value is its time in ns.
-        Work = "work",
-        /// The time is fixed: a sample's value is the work done in it, in units.
-        Time = "time",
-    }
-}
-
-texts! {
-    /// What an [`Activity`] row covers in its detour.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-    #[serde(rename_all = "snake_case")]
-    pub enum ActivityKind {
-        /// From the start of the detour to the first kernel event: trap and, in a guest, VM exit.
-        EntryGap = "entry_gap",
-        /// Between two activities of a detour, with nothing open.
-        InnerGap = "inner_gap",
-        /// From the last kernel event to the end of the detour.
-        ExitGap = "exit_gap",
-        /// A kernel activity between its entry and exit events.
-        Activity = "activity",
-        /// The victim was off the CPU: another thread ran, or the victim was not runnable.
-        OffCpu = "off_cpu",
-        /// The whole detour, because it has no kernel event.
-        Unexplained = "unexplained",
-        /// The detour lies in an interval of loss or without tracing, so nothing is known; or, in a part of a
-        /// detour, threads were switched without an event.
-        NotAttributable = "not_attributable",
-    }
-}
-
-open_texts! {
-    /// The kind of data that was lost.
-    pub enum LossKind {
-        /// Kernel events.
-        Events = "events",
-        /// Detours.
-        Detours = "detours",
-        /// Samples.
-        Samples = "samples",
-        /// Readings of the hypervisor's steal.
-        Steal = "steal",
-        /// Nothing was lost: kernel events were switched off on purpose.
-        Untraced = "untraced",
-    }
-}
-
-texts! {
-    /// What the measured thread could do when an activity began.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum VictimState {
-        /// It is the current thread.
-        Running = "running",
-        /// It could run, but something else runs.
-        Runnable = "runnable",
-        /// A signal or debugger stopped it.
-        Stopped = "stopped",
-        /// It waits.
-        Blocked = "blocked",
     }
 }
 

@@ -9,6 +9,7 @@ use anechoic_analyze::histogram::{Bucket, HistogramCpu};
 use anechoic_analyze::levels::{LevelChange, SourceChange};
 use anechoic_analyze::noise::CpuNoise;
 use anechoic_analyze::owners::{Owner, OwnerKind};
+use anechoic_analyze::pace::{CpuPace, Pace};
 use anechoic_analyze::sources::{SourceRow, ThreadShare};
 use anechoic_analyze::stats::Interval;
 use anechoic_analyze::suspects::Suspect;
@@ -386,6 +387,47 @@ fn changes_of_level() {
     let changed = Summary { levels, ..made::summary() };
     insta::assert_snapshot!(screen(&changed));
     insta::assert_snapshot!(whole(&changed));
+}
+
+/// One CPU of two lost time by a slower pace at times, and the other was slower than its class all the time.
+#[test]
+fn a_slower_pace() {
+    let cpu = |cpu, calm_ns, slower_than_class, slow: f64| CpuPace {
+        cpu,
+        calm_ns,
+        slower_than_class,
+        slow,
+        interval: (slow > 0.0).then_some(Interval { low: 0.6 * slow, high: 1.5 * slow }),
+        at_least: None,
+        clearly_slow: 3.0 * slow,
+        p99_slowdown: 4.0 * slow,
+    };
+    let cpus = vec![cpu(0, 11.36, 0.097, 0.0), cpu(1, 10.36, 0.0, 0.082)];
+    let interval = Some(Interval { low: 0.025, high: 0.062 });
+    let level = LevelChange {
+        at_s: 4.2,
+        interval_s: Interval { low: 4.19, high: 4.3 },
+        before: 0.01,
+        after: 0.07,
+        sources: vec![],
+        cpu: Some(1),
+    };
+    let pace = |slow, cpus| Pace {
+        cpus,
+        slow,
+        interval,
+        at_least: None,
+        lost: 0.0207 + slow,
+        lost_interval: Some(Interval { low: 0.042, high: 0.083 }),
+        levels: vec![level.clone()],
+    };
+    let slow = Summary { pace: Some(pace(0.041, cpus.clone())), ..made::summary() };
+    insta::assert_snapshot!(screen(&slow));
+    insta::assert_snapshot!(whole(&slow));
+    let calm = vec![cpu(0, 10.36, 0.0, 0.0), cpu(1, 10.36, 0.0, 0.0004)];
+    let calm = Summary { pace: Some(pace(0.0002, calm)), ..made::summary() };
+    assert!(screen(&calm).contains("checks passed: alignment, audit, losses none, pace"));
+    assert!(!screen(&calm).contains("slower"), "{}", screen(&calm));
 }
 
 #[test]

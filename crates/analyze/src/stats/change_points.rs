@@ -125,12 +125,9 @@ fn best_arc(centred: &[f64]) -> ((usize, usize), f64) {
 /// ends, of which only one may be a change.
 fn without_doubtful(mut borders: Vec<usize>, sums: &[f64], random: &mut Pcg64Mcg) -> Vec<usize> {
     loop {
-        let clear = |at: usize| {
-            split_gain(&sums[borders[at - 1]..borders[at + 1]], borders[at] - borders[at - 1])
-        };
-        let Some(least) = (1..borders.len().saturating_sub(1))
-            .min_by(|one, other| clear(*one).total_cmp(&clear(*other)))
-        else {
+        let inner = 1..borders.len().saturating_sub(1);
+        let gains = inner.map(|at| (at, border_gain(&borders[at - 1..=at + 1], sums)));
+        let Some((least, _)) = gains.min_by(|one, other| one.1.total_cmp(&other.1)) else {
             return borders;
         };
         let split = borders[least] - borders[least - 1];
@@ -141,6 +138,11 @@ fn without_doubtful(mut borders: Vec<usize>, sums: &[f64], random: &mut Pcg64Mcg
         }
         borders.remove(least);
     }
+}
+
+/// Returns the gain of the second of three borders, between the others.
+fn border_gain(borders: &[usize], sums: &[f64]) -> f64 {
+    split_gain(&sums[borders[0]..borders[2]], borders[1] - borders[0])
 }
 
 /// Returns by how much two means leave less of the squares than one.

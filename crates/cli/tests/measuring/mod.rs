@@ -21,6 +21,7 @@ mod memory;
 mod minimal;
 mod monitor;
 mod own_work;
+mod pace;
 mod paging;
 mod record;
 mod record_stop;

@@ -149,7 +149,9 @@ impl Housekeeper<'_, '_> {
         let over = store.part_is_over(counter::ordered());
         let due = over.unwrap_or(self.drained.elapsed() >= keep && left > keep / 2);
         let half_full = |lanes: &LoopBuffers<'_>| {
-            lanes.gaps.half_full() || lanes.samples.as_ref().is_some_and(BlockExchange::half_full)
+            lanes.gaps.half_full()
+                || lanes.samples.as_ref().is_some_and(BlockExchange::half_full)
+                || lanes.paces.as_ref().is_some_and(BlockExchange::half_full)
         };
         let full = self.lanes.iter().any(half_full);
         let looks = self.plan.stop_on.is_some();

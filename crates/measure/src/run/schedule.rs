@@ -33,6 +33,10 @@ use std::time::Duration;
 
 /// The longest time that a watching loop goes without checking the common end.
 const SLICE: Duration = Duration::from_millis(20);
+/// The most that storing a gap may take without being one: no kernel is entered and left in less.
+const STORING: Duration = Duration::from_nanos(500);
+/// How often a watching loop notes how fast it goes.
+const PACE_BIN: Duration = Duration::from_millis(1);
 /// The longest sample in one piece, because nothing can end it early.
 const LONGEST_PURE: Duration = Duration::from_secs(10);
 /// The longest time between two counter reads of a waiting rank that is not a detour, where the library's own calls are
@@ -296,6 +300,8 @@ impl Rounds<'_> {
             cpu,
             threshold_ticks: self.run.threshold_ticks,
             slice_ticks: self.run.clock.ticks(SLICE.as_nanos() as u64),
+            storing_ticks: self.run.clock.ticks(STORING.as_nanos() as u64),
+            bin_ticks: self.run.clock.ticks(PACE_BIN.as_nanos() as u64),
             fifo: policy == Policy::FIFO,
         }
     }

@@ -7,6 +7,7 @@ use super::stop_watch::{OwnWork, StopWatch};
 use super::unsaved::Counted;
 use super::window::{Before, Part, Rows, Waits, Window};
 use crate::timed::buffers::{BlockExchange, StoredSample};
+use crate::timed::pacing::PaceSpan;
 use crate::timed::sinks::LoopBuffers;
 use anechoic_attribute::program::Watch;
 use anechoic_kernels::detour::Gap;
@@ -147,6 +148,9 @@ impl Store {
             }
             self.write_if_many();
         }
+        if let Some(paces) = &lanes.paces {
+            self.paces(cpu, paces, partial);
+        }
         if let Some(samples) = &lanes.samples {
             self.samples(samples, partial, lanes.place.role().is_none());
         }
@@ -246,6 +250,14 @@ impl Store {
                 self.write_if_many();
             }
         }
+    }
+
+    fn paces(&mut self, cpu: u32, lane: &BlockExchange<'_, PaceSpan>, partial: bool) {
+        let (mut rows, mut more) = (Vec::new(), partial || lane.has_filled());
+        while more {
+            more = lane.read(&mut rows, |_, span| span.row(cpu)) && (partial || lane.has_filled());
+        }
+        self.append(&rows);
     }
 
     /// Writes the events of one CPU.
@@ -350,11 +362,14 @@ impl Store {
         let Some(window) = self.window.take() else { return };
         let parts = window.finish(run);
         self.recorder.begin_at(run);
-        for Rows { names, marks, stacks, detours, samples, events, counters, losses } in parts {
+        for rows in parts {
+            let Rows { names, marks, stacks, detours, paces, samples, events, counters, losses } =
+                rows;
             self.append(&names);
             self.append(&marks);
             self.append(&stacks);
             self.append(&detours);
+            self.append(&paces);
             self.append(&samples);
             self.append(&events);
             self.append(&counters);

@@ -9,7 +9,8 @@ use anechoic_recording::run::{CpuRun, CpuTime, Run};
 use anechoic_recording::stop::{Kept, StoppedBy};
 use anechoic_recording::who::SeenThread;
 use anechoic_recording::{
-    Counter, Detour, KernelEvent, Loss, LossKind, Mark, Members, Name, Row, Sample, Series, Stack,
+    Counter, Detour, KernelEvent, LoopPace, Loss, LossKind, Mark, Members, Name, Row, Sample,
+    Series, Stack,
 };
 use anechoic_system::who::{Census, Limits};
 use std::collections::{BTreeMap, VecDeque};
@@ -106,6 +107,7 @@ macro_rules! waits {
 
 waits! {
     detours: Detour,
+    paces: LoopPace,
     samples: Sample,
     events: KernelEvent,
     losses: Loss,
@@ -266,6 +268,7 @@ fn unseen(met: StoppedBy, from_ticks: u64) -> Loss {
 /// Removes what lies before the part that is kept. `begun` is from when on each CPU was watched in it.
 fn clip(rows: &mut Rows, from_ticks: u64, start_ticks: u64, begun: impl Fn(u32) -> u64) {
     rows.detours.retain(|detour| detour.start_ticks >= begun(detour.cpu));
+    rows.paces.retain(|pace| pace.start_ticks >= begun(pace.cpu));
     rows.samples.retain(|sample| sample.start_ticks >= begun(sample.cpu));
     rows.events.retain(|event| event.ticks >= from_ticks);
     rows.counters.retain(|counter| counter.ticks >= from_ticks);

@@ -1,6 +1,7 @@
 //! The memory of all loops.
 
 use super::buffers::{Arena, BUDGET, BlockExchange, Item, StoredSample};
+use super::pacing::PaceSpan;
 use super::place::LoopPlace;
 use super::sinks::LoopBuffers;
 use anechoic_kernels::detour::Gap;
@@ -28,6 +29,7 @@ struct LoopMemory {
     place: LoopPlace,
     gaps: Arena<Gap>,
     samples: Option<Arena<StoredSample>>,
+    paces: Option<Arena<PaceSpan>>,
 }
 
 impl Arenas {
@@ -38,24 +40,13 @@ impl Arenas {
             let why = format!("no memory for the buffers of {loops} CPUs: {error}");
             ProblemKind::Unavailable.problem(why, "measure fewer with --cpus")
         };
-        let (gaps, samples) = match stored {
-            Stored::Gaps => (Some(BUDGET), None),
-            Stored::Samples => (Some(BUDGET), Some(BUDGET)),
-            Stored::WakeUps => (None, Some(WAKING_BUDGET)),
-        };
-        let make = |&place: &LoopPlace| {
-            let gaps = arena(place, gaps, loops).map_err(refused)?;
-            let samples = samples.map(|budget| arena(place, Some(budget), loops));
-            Ok(LoopMemory { place, gaps, samples: samples.transpose().map_err(refused)? })
-        };
+        let make = |place: &LoopPlace| LoopMemory::make(*place, stored, loops).map_err(refused);
         places.iter().map(make).collect::<Result<_, _>>().map(Arenas)
     }
 
     /// Returns whether all of it is locked.
     pub(crate) fn locked(&self) -> bool {
-        let locked =
-            |memory: &LoopMemory| memory.samples.as_ref().is_none_or(|samples| samples.locked());
-        self.0.iter().all(|memory| memory.gaps.locked() && locked(memory))
+        self.0.iter().all(LoopMemory::is_locked)
     }
 
     pub(crate) fn lanes(&mut self) -> Vec<LoopBuffers<'_>> {
@@ -63,8 +54,29 @@ impl Arenas {
             place: memory.place,
             gaps: BlockExchange::new(&mut memory.gaps),
             samples: memory.samples.as_mut().map(BlockExchange::new),
+            paces: memory.paces.as_mut().map(BlockExchange::new),
         });
         lanes.collect()
+    }
+}
+
+impl LoopMemory {
+    fn make(place: LoopPlace, stored: Stored, loops: usize) -> rustix::io::Result<Self> {
+        let (gaps, samples) = match stored {
+            Stored::Gaps => (Some(BUDGET), None),
+            Stored::Samples => (Some(BUDGET), Some(BUDGET)),
+            Stored::WakeUps => (None, Some(WAKING_BUDGET)),
+        };
+        let gaps = arena(place, gaps, loops)?;
+        let samples = samples.map(|budget| arena(place, Some(budget), loops)).transpose()?;
+        let paces = (stored == Stored::Gaps).then(Arena::small).transpose()?;
+        Ok(Self { place, gaps, samples, paces })
+    }
+
+    fn is_locked(&self) -> bool {
+        self.gaps.locked()
+            && self.samples.as_ref().is_none_or(Arena::locked)
+            && self.paces.as_ref().is_none_or(Arena::locked)
     }
 }
 

@@ -253,14 +253,23 @@ impl<'l, 'a, T: Item> Sink<'l, 'a, T> {
     /// Stores an item, or counts it as lost if no block is free.
     #[inline]
     pub(crate) fn store(&mut self, item: T) {
+        if !self.try_store(item) {
+            self.lose(&item);
+        }
+    }
+
+    /// Stores an item, and returns whether a block was free for it.
+    #[inline]
+    pub(crate) fn try_store(&mut self, item: T) -> bool {
         if self.block.as_ref().is_none_or(Block::is_full) {
             self.next_block();
         }
-        let Some(block) = &mut self.block else { return self.lose(&item) };
+        let Some(block) = &mut self.block else { return false };
         block.push(item);
         self.lane.current.len.store(block.len, Ordering::Release);
         self.stored += 1;
         self.losing = false;
+        true
     }
 
     #[cold]

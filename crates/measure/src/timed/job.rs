@@ -116,7 +116,7 @@ impl Job {
         sinks: &mut Sinks<'_, '_>,
     ) -> Option<Done> {
         match self {
-            Job::Watch(job) => Some(job.run(gate, &mut sinks.gaps)),
+            Job::Watch(job) => Some(job.run(gate, &mut sinks.gaps, sinks.paces.as_mut())),
             Job::Sample(job) => ready.map(|ready| job.run(ready, gate, sinks)),
             Job::Wake(job) => Some(job.run(gate, sinks)),
         }

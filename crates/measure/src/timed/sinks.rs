@@ -1,6 +1,7 @@
 //! Where a loop stores its results, and what it returns.
 
 use super::buffers::{BlockExchange, Sink, StoredSample};
+use super::pacing::PaceSpan;
 use super::place::LoopPlace;
 use anechoic_kernels::detour::{Gap, Watch};
 use anechoic_recording::run::Ended;
@@ -13,6 +14,8 @@ pub(crate) struct LoopBuffers<'a> {
     pub(crate) place: LoopPlace,
     pub(crate) gaps: BlockExchange<'a, Gap>,
     pub(crate) samples: Option<BlockExchange<'a, StoredSample>>,
+    /// Those of a loop that watches the counter and does nothing else.
+    pub(crate) paces: Option<BlockExchange<'a, PaceSpan>>,
 }
 
 /// The sinks of one loop.
@@ -20,6 +23,7 @@ pub(crate) struct LoopBuffers<'a> {
 pub(crate) struct Sinks<'l, 'a> {
     pub(crate) gaps: Sink<'l, 'a, Gap>,
     pub(crate) samples: Option<Sink<'l, 'a, StoredSample>>,
+    pub(crate) paces: Option<Sink<'l, 'a, PaceSpan>>,
 }
 
 impl Sinks<'_, '_> {
@@ -29,6 +33,9 @@ impl Sinks<'_, '_> {
         if let Some(samples) = &mut self.samples {
             samples.begin(series);
         }
+        if let Some(paces) = &mut self.paces {
+            paces.begin(series);
+        }
     }
 
     /// Hands on what is still in the buffers of this loop.
@@ -36,6 +43,9 @@ impl Sinks<'_, '_> {
         self.gaps.flush();
         if let Some(samples) = &mut self.samples {
             samples.flush();
+        }
+        if let Some(paces) = &mut self.paces {
+            paces.flush();
         }
     }
 

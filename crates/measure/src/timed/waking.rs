@@ -211,7 +211,8 @@ mod tests {
         let (mut gaps, mut samples) =
             (Arena::small().expect("memory"), Arena::small().expect("memory"));
         let (gaps, samples) = (BlockExchange::new(&mut gaps), BlockExchange::new(&mut samples));
-        let mut sinks = Sinks { gaps: Sink::new(&gaps, 0), samples: Some(Sink::new(&samples, 0)) };
+        let mut sinks =
+            Sinks { gaps: Sink::new(&gaps, 0), samples: Some(Sink::new(&samples, 0)), paces: None };
         let (interval_ns, expiries) = (200_000, 100);
         let waking = Waking {
             series: 0,
@@ -258,8 +259,11 @@ mod tests {
             let (mut gaps, mut samples) =
                 (Arena::small().expect("memory"), Arena::small().expect("memory"));
             let (gaps, samples) = (BlockExchange::new(&mut gaps), BlockExchange::new(&mut samples));
-            let mut sinks =
-                Sinks { gaps: Sink::new(&gaps, 0), samples: Some(Sink::new(&samples, 0)) };
+            let mut sinks = Sinks {
+                gaps: Sink::new(&gaps, 0),
+                samples: Some(Sink::new(&samples, 0)),
+                paces: None,
+            };
             let (interval_ns, expiries) = (200_000, 50);
             let waking = Waking {
                 series: 0,
@@ -323,7 +327,7 @@ mod tests {
         };
         let mut gaps = Arena::small().expect("memory");
         let gaps = BlockExchange::new(&mut gaps);
-        let mut sinks = Sinks { gaps: Sink::new(&gaps, 0), samples: None };
+        let mut sinks = Sinks { gaps: Sink::new(&gaps, 0), samples: None, paces: None };
         let done = waking.run(&gate, &mut sinks).series.expect("a series");
         assert_eq!((done.samples, done.ended), (0, Ended::Interrupted));
     }

@@ -94,6 +94,7 @@ impl Worker<'_> {
         let mut sinks = Sinks {
             gaps: Sink::new(&lanes.gaps, cpu),
             samples: lanes.samples.as_ref().map(|lane| Sink::new(lane, cpu)),
+            paces: lanes.paces.as_ref().map(|lane| Sink::new(lane, cpu)),
         };
         let workspaces = prepared.and_then(|()| Ok((self.waker()?, self.workspaces()?)));
         self.hub.marker.mark();

@@ -242,6 +242,7 @@ pub fn summary() -> Summary {
         },
         curve: curve(),
         levels: vec![],
+        pace: None,
         longest: longest(),
         sources: Some(breakdown()),
         losses: vec![],

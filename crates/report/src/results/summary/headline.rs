@@ -3,7 +3,7 @@
 use crate::advice::quota_took_more;
 use crate::names::source_name;
 use crate::results::longest::stopped;
-use crate::results::summary::levels;
+use crate::results::summary::{levels, pace};
 use crate::style::plain;
 use crate::units::{asked, counted, length, noise, noise_certainty, share, span};
 use anechoic_analyze::competition::{Competition, competition};
@@ -52,8 +52,11 @@ fn noise_and_source(summary: &Summary) -> Vec<String> {
     let competition = competition(summary).map(|kind| competition_sentence(kind, run.cpus.len()));
     let artefact = artefact(summary);
     let second = source_and_lengths(summary, lengths);
-    let level = levels::sentence(summary);
-    [Some(first), competition, artefact, Some(second), level].into_iter().flatten().collect()
+    let (slower, level) = (pace::sentence(summary), levels::sentence(summary));
+    [Some(first), competition, artefact, Some(second), slower, level]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Returns what took most of the lost time, and how long the detours were.

@@ -51,14 +51,18 @@ fn main_source(change: &LevelChange) -> Option<&SourceChange> {
     (part >= MOSTLY).then_some(first)
 }
 
-/// Adds all changes.
+/// Adds all changes of the noise.
 pub(crate) fn part(summary: &Summary, screen: &mut Screen) {
-    if summary.levels.is_empty() {
+    table(&summary.levels, "noise changed after", &summary.run, screen);
+}
+
+/// Adds changes of a share of the time, if there are some; `name` is the head of their instants.
+pub(crate) fn table(changes: &[LevelChange], name: &str, run: &Facts, screen: &mut Screen) {
+    if changes.is_empty() {
         return;
     }
-    let heads = ["noise changed after", "95 %", "before", "after", "CPU"];
-    let mut table = Table::with_names(heads[0], &heads[1..]);
-    for change in &summary.levels {
+    let mut table = Table::with_names(name, &["95 %", "before", "after", "CPU"]);
+    for change in changes {
         let interval = change.interval_s;
         table.row(vec![
             at(change.at_s),
@@ -67,8 +71,7 @@ pub(crate) fn part(summary: &Summary, screen: &mut Screen) {
             noise(change.after),
             change.cpu.map_or_else(|| "all".into(), |cpu| cpu.to_string()),
         ]);
-        let sources: Vec<String> =
-            change.sources.iter().map(|row| with_it(row, &summary.run)).collect();
+        let sources: Vec<String> = change.sources.iter().map(|row| with_it(row, run)).collect();
         if !sources.is_empty() {
             table.aside(&sources.join(" · "));
         }

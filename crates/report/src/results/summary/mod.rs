@@ -4,6 +4,7 @@ pub(crate) mod cpus;
 pub(crate) mod curve;
 pub(crate) mod headline;
 mod levels;
+pub(crate) mod pace;
 mod places;
 pub(crate) mod reference;
 mod releases;
@@ -152,6 +153,7 @@ fn add_all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     wakers::part(summary, view, screen);
     releases::part(summary, view, screen);
     places::part(summary, screen);
+    pace::part(summary, screen);
     levels::part(summary, screen);
     if !summary.curve.is_empty() {
         curve::add(summary, view, screen);
@@ -170,6 +172,7 @@ fn add_all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
 /// Returns how reliable the results are, and what the last self-test found.
 fn facts(summary: &Summary) -> Vec<Fact> {
     let mut facts = certainty::facts(summary);
+    facts.extend(pace::fact(summary));
     facts.extend(self_test::last(&summary.run));
     facts
 }

@@ -1,0 +1,240 @@
+//! How fast the loops went between the detours: time that a CPU lost without being interrupted.
+
+use crate::blocks::{Parts, bounds};
+use crate::detours::{DetoursBuilder, parts_of_run};
+use crate::fold::CpuLoops;
+use crate::levels::{LevelChange, LevelsBuilder};
+use crate::stats::{Bounds, Interval};
+use anechoic_recording::{LoopPace, Loops, Problem, Recording, Run, Stint, methods};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What is slower than calm by less is calm: the resolution of the recorded pace, and the spread of calm milliseconds.
+pub const RESOLUTION: f64 = 0.005;
+/// The calm pace is that of this part of a loop's time, the fastest.
+const FASTEST: f64 = 0.1;
+/// Time that is clearly slow: slower than calm by this.
+const CLEARLY: f64 = 0.05;
+/// Width of the classes of the pace in its logarithm.
+const CLASS: f64 = 1e-4;
+
+/// How fast the loops went between the detours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pace {
+    /// Each measured CPU.
+    pub cpus: Vec<CpuPace>,
+    /// Time lost by a slower pace divided by wall time, over all CPUs.
+    pub slow: f64,
+    /// Its 95 % interval; absent if the run was too short, or if few slow times make it up.
+    pub interval: Option<Interval>,
+    /// The share that it exceeds with a probability of 97.5 %; absent if the run was too short, or if nothing was slow.
+    pub at_least: Option<f64>,
+    /// Time lost by detours and by a slower pace together, divided by wall time.
+    pub lost: f64,
+    /// Its 95 % interval, as above.
+    pub lost_interval: Option<Interval>,
+    /// Instants at which the slow time of all CPUs changed its level.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<LevelChange>,
+}
+
+/// How fast the loop of one CPU went between its detours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuPace {
+    /// The CPU.
+    pub cpu: u32,
+    /// Time of an iteration at the calm pace: the mean within 0.5 % of the pace that the fastest tenth of the time reaches.
+    pub calm_ns: f64,
+    /// How much longer that is than on the fastest CPU of its class, as a share: 0 for that one.
+    pub slower_than_class: f64,
+    /// Time lost by a slower pace, divided by wall time. What is slower than calm by less than 0.5 % is calm.
+    pub slow: f64,
+    /// Its 95 % interval; absent if the run was too short, or if few slow times make it up.
+    pub interval: Option<Interval>,
+    /// The share that it exceeds with a probability of 97.5 %; absent if the run was too short, or if nothing was slow.
+    pub at_least: Option<f64>,
+    /// Share of the time between detours in which the CPU was slower than calm by at least 5 %.
+    pub clearly_slow: f64,
+    /// How much slower than calm it was in the slowest hundredth of the time between detours, at least: 0.3 is 30 %.
+    pub p99_slowdown: f64,
+}
+
+/// Lost time of all CPUs.
+pub(crate) struct SlowTime(Vec<CpuSlow>);
+
+struct CpuSlow {
+    cpu: u32,
+    calm: f64,
+    paces: Paces,
+    parts: Parts,
+}
+
+/// Time between detours by its pace.
+#[derive(Debug, Clone, Default)]
+struct Paces {
+    /// Ticks and iterations of each class of the pace.
+    classes: BTreeMap<i64, (u64, u64)>,
+    ticks: u64,
+}
+
+impl Paces {
+    fn add(&mut self, pace: &LoopPace) {
+        let Some(ticks_each) = ticks_each(pace) else { return };
+        let class = (ticks_each.ln() / CLASS).floor() as i64;
+        let (ticks, iterations) = self.classes.entry(class).or_default();
+        *ticks = ticks.saturating_add(pace.work_ticks);
+        *iterations = iterations.saturating_add(pace.iterations);
+        self.ticks = self.ticks.saturating_add(pace.work_ticks);
+    }
+
+    /// Returns the ticks of an iteration at the calm pace.
+    fn calm(&self) -> Option<f64> {
+        let mut passed = 0.0;
+        let fast = self.classes.iter().find(|(_, (ticks, _))| {
+            passed += *ticks as f64;
+            passed >= FASTEST * self.ticks as f64
+        });
+        let reach = (RESOLUTION / CLASS) as i64;
+        let (class, _) = fast?;
+        let near = self.classes.range(class - reach..=class + reach).map(|(_, sums)| *sums);
+        let (ticks, iterations) = near.fold((0.0, 0.0), |(ticks, iterations), more| {
+            (ticks + more.0 as f64, iterations + more.1 as f64)
+        });
+        (iterations > 0.0).then(|| ticks / iterations)
+    }
+
+    /// Returns the share of the time in which an iteration took this many ticks, or more.
+    fn slower(&self, ticks_each: f64) -> f64 {
+        let class = (ticks_each.ln() / CLASS).ceil() as i64;
+        let slow = self.classes.range(class..).map(|(_, sums)| sums.0 as f64);
+        slow.sum::<f64>() / (self.ticks as f64).max(1.0)
+    }
+
+    /// Returns the ticks of an iteration that a hundredth of the time reaches.
+    fn slowest_hundredth(&self) -> Option<f64> {
+        let mut passed = 0.0;
+        let slow = self.classes.iter().rev().find(|(_, (ticks, _))| {
+            passed += *ticks as f64;
+            passed >= 0.01 * self.ticks as f64
+        });
+        slow.map(|(_, (ticks, iterations))| *ticks as f64 / *iterations as f64)
+    }
+}
+
+/// Returns the ticks of an iteration; `None` for no iteration.
+fn ticks_each(pace: &LoopPace) -> Option<f64> {
+    let known = pace.iterations > 0 && pace.work_ticks > 0;
+    known.then(|| pace.work_ticks as f64 / pace.iterations as f64)
+}
+
+impl SlowTime {
+    /// Reads the paces of a recording; `None` if it has none.
+    ///
+    /// # Errors
+    ///
+    /// The table is damaged.
+    pub(crate) fn read(recording: &Recording, loops: &Loops) -> Result<Option<Self>, Problem> {
+        let run = recording.run();
+        if run.method != methods::DETOURS || run.program.is_some() {
+            return Ok(None);
+        }
+        let mut all = vec![];
+        for (cpu, stints) in loops.by_cpu(run) {
+            let [stint] = stints else { return Ok(None) };
+            let mut paces = Paces::default();
+            for rows in recording.rows_of_cpu::<LoopPace>(cpu.cpu) {
+                rows?.iter().for_each(|pace| paces.add(pace));
+            }
+            let Some(calm) = paces.calm() else { return Ok(None) };
+            let here = CpuLoops { run, cpu, stints, loops };
+            let mut slow = CpuSlow { cpu: cpu.cpu, calm, paces, parts: parts_of_run(&here) };
+            for rows in recording.rows_of_cpu::<LoopPace>(cpu.cpu) {
+                rows?.iter().for_each(|pace| slow.add(pace, stint));
+            }
+            all.push(slow);
+        }
+        Ok((!all.is_empty()).then_some(Self(all)))
+    }
+
+    /// Returns the result; `detours` are those of the same CPUs.
+    pub(crate) fn finish(
+        &self,
+        run: &Run,
+        detours: &[DetoursBuilder],
+        levels: &LevelsBuilder,
+    ) -> Pace {
+        let part_ticks = detours.first().map_or(1, DetoursBuilder::part_ticks);
+        let lost: Vec<&[u64]> = detours.iter().map(DetoursBuilder::lost_by_part).collect();
+        let slow: Vec<&[u64]> = self
+            .0
+            .iter()
+            .zip(&lost)
+            .map(|(cpu, detours)| &cpu.parts.all()[..detours.len().min(cpu.parts.all().len())])
+            .collect();
+        let both: Vec<Vec<u64>> = slow
+            .iter()
+            .zip(&lost)
+            .map(|(slow, lost)| {
+                slow.iter().zip(*lost).map(|(slow, lost)| slow.saturating_add(*lost)).collect()
+            })
+            .collect();
+        let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
+        let slow_ticks = self.0.iter().map(CpuSlow::ticks).fold(0, u64::saturating_add);
+        let lost_ticks = detours.iter().map(|cpu| cpu.lengths.sum_ticks()).sum::<u64>();
+        let Bounds { interval, at_least } = bounds(&slow, part_ticks);
+        let both: Vec<&[u64]> = both.iter().map(Vec::as_slice).collect();
+        Pace {
+            cpus: self.cpus(run, detours, &slow),
+            slow: crate::share(slow_ticks, wall),
+            interval,
+            at_least,
+            lost: crate::share(slow_ticks.saturating_add(lost_ticks), wall),
+            lost_interval: bounds(&both, part_ticks).interval,
+            levels: levels.slow_changes(run, detours, &slow),
+        }
+    }
+
+    /// Returns the ticks of an iteration on the fastest CPU of the class of this one.
+    fn calm_of_class(&self, cpu: u32, run: &Run) -> f64 {
+        let class = |cpu: u32| run.cpus.iter().find(|row| row.cpu == cpu).map(|row| &row.class);
+        let alike = self.0.iter().filter(|other| class(other.cpu) == class(cpu));
+        alike.map(|other| other.calm).fold(f64::INFINITY, f64::min)
+    }
+
+    fn cpus(&self, run: &Run, detours: &[DetoursBuilder], slow: &[&[u64]]) -> Vec<CpuPace> {
+        let rows = self.0.iter().zip(detours).zip(slow).map(|((cpu, detours), slow)| {
+            let Bounds { interval, at_least } = bounds(&[slow], detours.part_ticks());
+            let slowest = cpu.paces.slowest_hundredth().unwrap_or(cpu.calm);
+            CpuPace {
+                cpu: cpu.cpu,
+                calm_ns: crate::rounded(cpu.calm * run.clock.seconds(1) * 1e9),
+                slower_than_class: cpu.calm / self.calm_of_class(cpu.cpu, run) - 1.0,
+                slow: crate::share(cpu.ticks(), detours.wall_ticks()),
+                interval,
+                at_least,
+                clearly_slow: cpu.paces.slower(cpu.calm * (1.0 + CLEARLY)),
+                p99_slowdown: (slowest / cpu.calm - 1.0).max(0.0),
+            }
+        });
+        rows.collect()
+    }
+}
+
+impl CpuSlow {
+    /// Adds how much longer the iterations took than at the calm pace.
+    fn add(&mut self, pace: &LoopPace, stint: &Stint) {
+        let Some(ticks_each) = ticks_each(pace) else { return };
+        if ticks_each <= self.calm * (1.0 + RESOLUTION) {
+            return;
+        }
+        let lost = pace.work_ticks as f64 - self.calm * pace.iterations as f64;
+        let [start, end] =
+            [pace.start_ticks, pace.end_ticks].map(|ticks| ticks.saturating_sub(stint.first_ticks));
+        self.parts.spread(start, end, lost.max(0.0) as u64);
+    }
+
+    fn ticks(&self) -> u64 {
+        self.parts.all().iter().copied().fold(0, u64::saturating_add)
+    }
+}

@@ -1,0 +1,111 @@
+//! How fast the loops went between the detours.
+
+use super::levels;
+use crate::screen::{Fact, Screen};
+use crate::style::Tone;
+use crate::table::Table;
+use crate::units::{noise, noise_bounds, noise_certainty, share, telling};
+use anechoic_analyze::Summary;
+use anechoic_analyze::pace::{CpuPace, Pace, RESOLUTION};
+
+/// A smaller share of the time that was lost by a slower pace is one of the checks.
+const CALM: f64 = 0.001;
+/// A CPU whose calm pace is slower than that of the fastest of its class by this share was slow all the time.
+const SLOWER_THAN_CLASS: f64 = 0.02;
+/// A CPU has most of the slow time if it has this part.
+const MOSTLY: f64 = 0.75;
+/// With more CPUs than this the table shows only the slowest.
+const MOST_ROWS: usize = 16;
+
+/// Returns what a slower pace cost, if it did.
+pub(crate) fn sentence(summary: &Summary) -> Option<String> {
+    let pace = summary.pace.as_ref()?;
+    let one = pace.cpus.len() == 1;
+    let all_the_time = slower_than_class(pace).map(|cpu| {
+        format!(
+            "CPU {} was slower than the fastest of its class by {} all the time.",
+            cpu.cpu,
+            share(cpu.slower_than_class)
+        )
+    });
+    let at_times = (pace.slow >= CALM).then(|| {
+        let certainty = match telling(pace.slow, pace.interval, pace.at_least) {
+            (None, None) => String::new(),
+            _ => noise_certainty(pace.slow, pace.interval, pace.at_least),
+        };
+        let on = most(pace).map(|cpu| format!(", mostly on CPU {}", cpu.cpu)).unwrap_or_default();
+        format!(
+            "Between the detours {} slower than calm at times, which cost another {}{certainty}{on}: the core's other \
+             thread was busy, or the clock rate lower.",
+            if one { "it was" } else { "they were" },
+            noise(pace.slow),
+        )
+    });
+    let sentences: Vec<String> = at_times.into_iter().chain(all_the_time).collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+fn slower_than_class(pace: &Pace) -> Option<&CpuPace> {
+    let cpus = pace.cpus.iter().filter(|cpu| cpu.slower_than_class >= SLOWER_THAN_CLASS);
+    cpus.max_by(|one, other| one.slower_than_class.total_cmp(&other.slower_than_class))
+}
+
+/// Returns the one of several CPUs that lost most of the slow time.
+fn most(pace: &Pace) -> Option<&CpuPace> {
+    let all: f64 = pace.cpus.iter().map(|cpu| cpu.slow).sum();
+    let most = pace.cpus.iter().find(|cpu| cpu.slow >= MOSTLY * all);
+    most.filter(|_| pace.cpus.len() > 1)
+}
+
+/// Returns that the pace was calm, if it was.
+pub(crate) fn fact(summary: &Summary) -> Option<Fact> {
+    let pace = summary.pace.as_ref().filter(|pace| pace.slow < CALM)?;
+    let text = format!(
+        "between the detours a pace slower than calm by {} or more took {} of the time",
+        share(RESOLUTION),
+        noise(pace.slow)
+    );
+    Some(Fact::new("pace", Tone::Good, text).checks("pace"))
+}
+
+/// Adds the pace of each CPU.
+pub(crate) fn part(summary: &Summary, screen: &mut Screen) {
+    let Some(pace) = summary.pace.as_ref() else { return };
+    let heads = ["iteration", "lost", "95 %", "slow time", "p99", "noise and pace"];
+    let mut table = Table::with_names("pace on CPU", &heads);
+    let mut cpus: Vec<&CpuPace> = pace.cpus.iter().collect();
+    if cpus.len() > MOST_ROWS {
+        cpus.sort_by(|one, other| other.slow.total_cmp(&one.slow));
+        cpus.truncate(MOST_ROWS);
+    }
+    for cpu in cpus {
+        let of_noise = summary.cpus.iter().find(|row| row.cpu == cpu.cpu);
+        table.row(vec![
+            cpu.cpu.to_string(),
+            format!("{:.2} ns", cpu.calm_ns),
+            noise(cpu.slow),
+            noise_bounds(cpu.slow, cpu.interval, cpu.at_least),
+            share(cpu.clearly_slow),
+            format!("+{}", share(cpu.p99_slowdown)),
+            of_noise.map_or_else(|| "–".into(), |row| noise(row.noise + cpu.slow)),
+        ]);
+    }
+    if pace.cpus.len() > 1 {
+        table.row(vec![
+            "all".into(),
+            String::new(),
+            noise(pace.slow),
+            noise_bounds(pace.slow, pace.interval, pace.at_least),
+            String::new(),
+            String::new(),
+            noise(pace.lost),
+        ]);
+    }
+    screen.table(table);
+    screen.note(
+        "iteration: of the undisturbed loop at its calm pace; lost: time that a slower pace took; slow time: share of the time \
+         between detours in which an iteration took at least 5 % longer; p99: how much longer in the slowest hundredth",
+    );
+    screen.gap();
+    levels::table(&pace.levels, "pace changed after", &summary.run, screen);
+}
