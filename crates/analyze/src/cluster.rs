@@ -177,6 +177,13 @@ pub struct HostNoise {
     pub worst: f64,
     /// The longest detour; absent where there was none.
     pub max_ns: Option<u64>,
+    /// Share of the wall time that a pace slower than calm took between detours, besides the noise; absent where it was not
+    /// recorded of all CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow: Option<f64>,
+    /// Median over its CPUs of the time of an iteration at the calm pace, in ns; absent likewise. That of equal hosts is equal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calm_ns: Option<f64>,
 }
 
 /// One CPU of a host.

@@ -5,7 +5,7 @@ use crate::detours::{DetoursBuilder, parts_of_run};
 use crate::fold::CpuLoops;
 use crate::levels::{LevelChange, LevelsBuilder};
 use crate::stats::{Bounds, Interval};
-use anechoic_recording::{LoopPace, Loops, Problem, Recording, Run, Stint, methods};
+use anechoic_recording::{Clock, LoopPace, Loops, Problem, Recording, Run, Stint, methods};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,6 +16,8 @@ pub const RESOLUTION: f64 = 0.005;
 const FASTEST: f64 = 0.1;
 /// Time that is clearly slow: slower than calm by this.
 const CLEARLY: f64 = 0.05;
+/// Largest number of times over which slow time is shown.
+const STEPS: usize = 60;
 /// Width of the classes of the pace in its logarithm.
 const CLASS: f64 = 1e-4;
 
@@ -34,6 +36,8 @@ pub struct Pace {
     pub lost: f64,
     /// Its 95 % interval, as above.
     pub lost_interval: Option<Interval>,
+    /// Length of the times of [`CpuPace::by_time`], in s; the last one may be shorter.
+    pub step_s: f64,
     /// Instants at which the slow time of all CPUs changed its level.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<LevelChange>,
@@ -58,6 +62,8 @@ pub struct CpuPace {
     pub clearly_slow: f64,
     /// How much slower than calm it was in the slowest hundredth of the time between detours, at least: 0.3 is 30 %.
     pub p99_slowdown: f64,
+    /// Share that a slower pace took of each of up to 60 equal times from the start of the loops on.
+    pub by_time: Vec<f64>,
 }
 
 /// Lost time of all CPUs.
@@ -157,6 +163,12 @@ impl SlowTime {
         Ok((!all.is_empty()).then_some(Self(all)))
     }
 
+    /// Returns the slow time of a CPU, and the time of its iterations at the calm pace, in ns.
+    pub(crate) fn on_cpu(&self, cpu: u32, clock: &Clock) -> Option<(u64, f64)> {
+        let slow = self.0.iter().find(|slow| slow.cpu == cpu)?;
+        Some((clock.ns(slow.ticks()), calm_ns(slow.calm, clock)))
+    }
+
     /// Returns the result; `detours` are those of the same CPUs.
     pub(crate) fn finish(
         &self,
@@ -191,6 +203,7 @@ impl SlowTime {
             at_least,
             lost: crate::share(slow_ticks.saturating_add(lost_ticks), wall),
             lost_interval: bounds(&both, part_ticks).interval,
+            step_s: run.clock.seconds(part_ticks.saturating_mul(parts_in_step(&slow) as u64)),
             levels: levels.slow_changes(run, detours, &slow),
         }
     }
@@ -203,22 +216,42 @@ impl SlowTime {
     }
 
     fn cpus(&self, run: &Run, detours: &[DetoursBuilder], slow: &[&[u64]]) -> Vec<CpuPace> {
+        let step = parts_in_step(slow);
         let rows = self.0.iter().zip(detours).zip(slow).map(|((cpu, detours), slow)| {
             let Bounds { interval, at_least } = bounds(&[slow], detours.part_ticks());
             let slowest = cpu.paces.slowest_hundredth().unwrap_or(cpu.calm);
             CpuPace {
                 cpu: cpu.cpu,
-                calm_ns: crate::rounded(cpu.calm * run.clock.seconds(1) * 1e9),
+                calm_ns: calm_ns(cpu.calm, &run.clock),
                 slower_than_class: cpu.calm / self.calm_of_class(cpu.cpu, run) - 1.0,
                 slow: crate::share(cpu.ticks(), detours.wall_ticks()),
                 interval,
                 at_least,
                 clearly_slow: cpu.paces.slower(cpu.calm * (1.0 + CLEARLY)),
                 p99_slowdown: (slowest / cpu.calm - 1.0).max(0.0),
+                by_time: by_time(slow, step, detours.part_ticks()),
             }
         });
         rows.collect()
     }
+}
+
+/// Returns how many of the parts of these CPUs make one of the times over which their slow time is shown.
+fn parts_in_step(slow: &[&[u64]]) -> usize {
+    let parts = slow.iter().map(|cpu| cpu.len()).max().unwrap_or(0);
+    parts.div_ceil(STEPS).max(1)
+}
+
+fn by_time(slow: &[u64], step: usize, part_ticks: u64) -> Vec<f64> {
+    let steps = slow.chunks(step).map(|parts| {
+        let ticks = parts.iter().copied().fold(0, u64::saturating_add);
+        crate::share(ticks, part_ticks.saturating_mul(parts.len() as u64))
+    });
+    steps.collect()
+}
+
+fn calm_ns(ticks: f64, clock: &Clock) -> f64 {
+    crate::rounded(ticks * clock.seconds(1_000_000_000))
 }
 
 impl CpuSlow {

@@ -94,6 +94,9 @@ fn the_lost_time_is_what_calm_would_have_done() {
     assert!((cpu.slow - expected).abs() < 5e-4 && calm.slow < 1e-5, "{found:?}");
     assert!((found.slow - expected / 2.0).abs() < 5e-4 && (found.lost - found.slow).abs() < 1e-9);
     assert!((cpu.clearly_slow - 0.4).abs() < 1e-3 && (cpu.p99_slowdown - 0.2).abs() < 2e-3);
+    assert!((found.step_s - 0.17).abs() < 1e-3 && cpu.by_time.len() == 59, "{found:?}");
+    let sum: f64 = cpu.by_time.iter().sum();
+    assert!((sum * found.step_s / 10.0 - expected).abs() < 2e-3, "{sum}");
     let interval = cpu.interval.expect("ten alike seconds");
     assert!(interval.low < expected && expected < interval.high, "{interval:?}");
 }

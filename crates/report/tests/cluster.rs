@@ -57,6 +57,8 @@ fn cpu(cpu: u32, lost_ns: u64) -> HostCpu {
             p99_by_time_ns: 500_000,
         }),
         lost_detours: 0,
+        slow_ns: None,
+        calm_ns: None,
         blocks: vec![lost_ns / 50; 50],
     }
 }
@@ -252,6 +254,32 @@ fn the_noisiest_host_is_named() {
         assert!(words.contains(says), "{lost}, {low}: {text}");
         assert_eq!(words.contains(chance), doubted, "{lost}, {low}: {text}");
     }
+}
+
+/// One host lost time although nothing interrupted it, another is slower than its equals even when calm.
+#[test]
+fn slow_hosts_are_named() {
+    let hosts = (0..4).map(|number| {
+        let mut host = host(number, 2);
+        for cpu in &mut host.cpus {
+            cpu.slow_ns = Some(if number == 2 { WALL_NS / 8 } else { WALL_NS / 2_000 });
+            cpu.calm_ns = Some(if number == 3 { 11.8 } else { 10.36 });
+        }
+        host
+    });
+    let found = merged(hosts.collect()).finish().expect("four hosts");
+    let slowest = found.hosts.iter().filter_map(|host| host.slow).fold(0.0, f64::max);
+    assert!((slowest - 0.125).abs() < 1e-9, "{slowest}");
+    let text = screen(&found, &View::default()).replace('\n', " ");
+    assert!(
+        text.contains("Without being interrupted, node02 lost another 12.5 % by a slower pace."),
+        "{text}"
+    );
+    assert!(text.contains("Even when calm, node03 is 13.9 % slower than the median"), "{text}");
+    assert!(text.contains("slower") && text.contains("0.050 %"), "{text}");
+    let equal =
+        merged((0..4).map(|number| host(number, 2)).collect()).finish().expect("four hosts");
+    assert!(!screen(&equal, &View::default()).contains("slower"));
 }
 
 /// A host on which no loop ran is not one of those that a host is compared with.

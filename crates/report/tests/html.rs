@@ -95,6 +95,8 @@ fn host(name: &str, noise: f64) -> HostNoise {
         worst_cpu: Some(1),
         worst: noise,
         max_ns: Some(1_000_000),
+        slow: None,
+        calm_ns: None,
     }
 }
 

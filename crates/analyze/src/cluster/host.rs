@@ -12,6 +12,7 @@ use crate::known::{Doubt, known_doubts};
 use crate::lengths::Lengths;
 use crate::loops::{watched, windows};
 use crate::noise::{CpuNoise, TotalNoise};
+use crate::pace::SlowTime;
 use crate::program::Rates;
 use crate::sources::{SourceRow, SourcesBuilder};
 use crate::stats::Interval;
@@ -81,6 +82,12 @@ pub struct HostCpu {
     pub lengths: Option<Lengths>,
     /// Number of detours that found no free buffer, or no space on the disk.
     pub lost_detours: u64,
+    /// Time that a pace slower than calm took between detours; absent where it was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_ns: Option<u64>,
+    /// Time of an iteration at the calm pace, in ns; absent likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calm_ns: Option<f64>,
     /// Time in ns that was lost in each of up to 50 equal blocks of the time in which its loops ran, from their own start
     /// on, by the start of the detours; empty in summaries of older versions.
     #[serde(default)]
@@ -143,6 +150,7 @@ impl HostSummary {
             Some(_) => vec![],
         };
         let competition = competition_of(run, total.noise, rows.as_deref(), &suspects);
+        let slow = SlowTime::read(recording, &loops)?;
         let lost_ns = |sums: &DetoursBuilder| run.clock.ns(sums.lengths.sum_ticks());
         Ok(Self {
             facts: HostFacts::from_recording(recording),
@@ -161,7 +169,8 @@ impl HostSummary {
                 .map(|(cpu, sums)| {
                     let blocks = sums.lost_by_block().into_iter();
                     let blocks = blocks.map(|ticks| run.clock.ns(ticks)).collect();
-                    host_cpu(cpu, lost_ns(sums), blocks)
+                    let pace = slow.as_ref().and_then(|slow| slow.on_cpu(cpu.cpu, &run.clock));
+                    host_cpu(cpu, lost_ns(sums), pace, blocks)
                 })
                 .collect(),
         })
@@ -201,7 +210,7 @@ pub(crate) fn settings(run: &Run) -> BTreeMap<String, String> {
     all.chain(known).collect()
 }
 
-fn host_cpu(cpu: CpuNoise, lost_ns: u64, blocks: Vec<u64>) -> HostCpu {
+fn host_cpu(cpu: CpuNoise, lost_ns: u64, pace: Option<(u64, f64)>, blocks: Vec<u64>) -> HostCpu {
     HostCpu {
         cpu: cpu.cpu,
         class: cpu.class,
@@ -212,6 +221,8 @@ fn host_cpu(cpu: CpuNoise, lost_ns: u64, blocks: Vec<u64>) -> HostCpu {
         detours: cpu.detours,
         lengths: cpu.lengths,
         lost_detours: cpu.lost_detours,
+        slow_ns: pace.map(|(slow_ns, _)| slow_ns),
+        calm_ns: pace.map(|(_, calm_ns)| calm_ns),
         blocks,
     }
 }

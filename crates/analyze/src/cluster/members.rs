@@ -111,6 +111,8 @@ mod tests {
             detours: 0,
             lengths: None,
             lost_detours: 0,
+            slow_ns: None,
+            calm_ns: None,
             blocks: blocks.to_vec(),
         };
         assert_eq!(together(&[cpu(&[1, 2, 3]), cpu(&[10, 20]), cpu(&[])]), [11.0, 22.0, 3.0]);

@@ -149,7 +149,23 @@ pub(super) fn host_of(host: &str, parts: &[&HostSummary], cpus: &[ClusterCpu]) -
         worst_cpu: worst.map(|cpu| cpu.cpu),
         worst: worst.map_or(0.0, |cpu| cpu.noise),
         max_ns: cpus.iter().filter_map(|cpu| cpu.max_ns).max(),
+        slow: slow(parts, runs.wall_ns),
+        calm_ns: calm_ns(parts),
     }
+}
+
+/// Returns the share of the wall time that a slower pace took on all CPUs; `None` if it was not recorded of some.
+fn slow(parts: &[&HostSummary], wall_ns: u128) -> Option<f64> {
+    let slow_ns = parts.iter().flat_map(|part| &part.cpus).map(|cpu| cpu.slow_ns.map(u128::from));
+    let slow_ns: Option<u128> = slow_ns.sum();
+    slow_ns.filter(|_| wall_ns > 0).map(|slow_ns| share(slow_ns, wall_ns))
+}
+
+/// Returns the median calm pace of all CPUs; `None` if it is not known of some.
+fn calm_ns(parts: &[&HostSummary]) -> Option<f64> {
+    let all = parts.iter().flat_map(|part| &part.cpus).map(|cpu| cpu.calm_ns);
+    let mut all: Vec<f64> = all.collect::<Option<_>>()?;
+    (!all.is_empty()).then(|| median(&mut all))
 }
 
 /// Returns the distribution of shares by nearest rank.

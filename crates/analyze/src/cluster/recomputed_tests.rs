@@ -24,6 +24,8 @@ fn cpu(number: u32, random: &mut Pcg64Mcg) -> HostCpu {
         detours: random.random_range(0..90),
         lengths: None,
         lost_detours: random.random_range(0..3),
+        slow_ns: None,
+        calm_ns: None,
         blocks: vec![],
     }
 }

@@ -173,6 +173,8 @@ mod tests {
             worst_cpu: None,
             worst: 0.0,
             max_ns: None,
+            slow: None,
+            calm_ns: None,
         }
     }
 

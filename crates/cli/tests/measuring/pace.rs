@@ -12,6 +12,12 @@ fn paces_agree_with_the_counts_of_the_loop() {
     assert!(done.code.is_some_and(|code| code < 2), "{}", done.err);
     let recording = Recording::open(dir.path()).expect("just recorded");
     let summary = tool::summary(dir.path());
+    let metrics = anechoic(&["export", "prometheus", arg(dir.path()), "--per-cpu"]).out;
+    let metric = metrics.lines().find_map(|line| line.strip_prefix("anechoic_slow_ratio "));
+    let metric: f64 = metric.and_then(|value| value.parse().ok()).expect("a metric");
+    let slow = summary["pace"]["slow"].as_f64().expect("known");
+    assert!((metric - slow).abs() < 1e-9, "{metric} {slow}");
+    assert!(metrics.contains("anechoic_cpu_slow_ratio{cpu="), "{metrics}");
     for (place, cpu) in recording.run().cpus.iter().enumerate() {
         let rows: Vec<LoopPace> = recording
             .rows_of_cpu::<LoopPace>(cpu.cpu)

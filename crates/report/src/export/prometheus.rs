@@ -9,6 +9,7 @@ pub use monitor::{MonitorCounts, monitor_metrics};
 use super::{Export, Format, Holds, REASONS, Recorded};
 use crate::style::plain;
 use anechoic_analyze::noise::CpuNoise;
+use anechoic_analyze::pace::{CpuPace, Pace};
 use anechoic_analyze::program::ProgramFacts;
 use anechoic_analyze::{Summary, folded, waits};
 use anechoic_recording::Problem;
@@ -106,8 +107,10 @@ pub(super) fn families(export: &Export<'_>) -> Result<Vec<Family>, Problem> {
         }
         None => {
             families.extend(noise_families(&summary));
+            families.extend(summary.pace.iter().map(pace_family));
             if export.answers.flag("per-cpu") {
                 families.extend(cpu_families(&summary.cpus));
+                families.extend(summary.pace.iter().flat_map(pace_families));
             }
         }
     }
@@ -257,6 +260,34 @@ fn with_program(mut samples: Vec<Sample>, program: &str, factor: f64) -> Vec<Sam
         sample.value *= factor;
     }
     samples
+}
+
+/// Returns the metrics of the pace between detours of all CPUs together.
+fn pace_family(pace: &Pace) -> Family {
+    gauge(
+        "anechoic_slow_ratio",
+        "Share of the measured time that a pace slower than calm took between detours.",
+        vec![bare(pace.slow)],
+    )
+}
+
+/// Returns the metrics of the pace of each CPU.
+fn pace_families(pace: &Pace) -> [Family; 2] {
+    let each = |value: fn(&CpuPace) -> f64| {
+        pace.cpus.iter().map(|cpu| labelled("cpu", cpu.cpu, value(cpu))).collect()
+    };
+    [
+        gauge(
+            "anechoic_cpu_slow_ratio",
+            "Share of the measured time of a CPU that a slower pace took.",
+            each(|cpu| cpu.slow),
+        ),
+        gauge(
+            "anechoic_cpu_calm_iteration_seconds",
+            "Time of an iteration of the loop at the calm pace of a CPU.",
+            each(|cpu| cpu.calm_ns / 1e9),
+        ),
+    ]
 }
 
 /// Returns the metrics of each CPU.

@@ -45,6 +45,7 @@ pub(crate) fn hosts(cluster: &Cluster, all: bool) -> Table {
         .number("95 %", |host| noise_bounds(host.noise, host.interval, host.at_least))
         .number("per s", |host| rate(host.rate_per_s))
         .number("longest", |host| host.max_ns.map_or("–".into(), length))
+        .some_numbers("slower", 1, |host| host.slow.map(noise))
         .number("worst CPU", |host| host.worst_cpu.map_or("–".into(), |cpu| cpu.to_string()))
         .number("its noise", |host| noise(host.worst));
     folded(table.captioned("Hosts, the noisiest first"), cluster.hosts.len(), all)

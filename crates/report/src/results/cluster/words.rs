@@ -4,12 +4,16 @@ use crate::names::title_of;
 use crate::style::{clip, plain};
 use crate::units::{counted, length, noise, noise_certainty, share};
 use anechoic_analyze::cluster::{
-    Cluster, ClusterNoise, FindingKind, HostDifference, Job, NOISIER, Outlier, Outliers,
+    Cluster, ClusterNoise, FindingKind, HostDifference, HostNoise, Job, NOISIER, Outlier, Outliers,
 };
 use anechoic_recording::methods;
 
 /// Largest number of outliers that are listed.
 const NAMED: usize = 8;
+/// A host is said to be slow from this share of its time on.
+const SLOW: f64 = 0.01;
+/// A host is slower than equal ones if its calm pace is so many times as slow as their median.
+const SLOWER: f64 = 1.03;
 /// Widest name of a host.
 pub(crate) const HOST: usize = 20;
 /// Widest value of a setting.
@@ -70,9 +74,47 @@ pub(crate) fn sentences(found: &Cluster) -> Vec<String> {
         1 => format!("One outlier: {}.", named_outliers(found).remove(0)),
         some => format!("{some} outliers, the largest {}.", named_outliers(found).remove(0)),
     };
-    let fourth = noisiest(found);
-    let all = [first, second.trim().to_owned(), third, fourth];
+    let all = [first, second.trim().to_owned(), third, noisiest(found), slowest(found)];
     all.into_iter().filter(|text| !text.is_empty()).collect()
+}
+
+/// Names the host that lost most by a slower pace without being interrupted, and the one whose calm pace is slower than that of
+/// equal hosts; empty if neither is.
+fn slowest(found: &Cluster) -> String {
+    let name = |host: &HostNoise| plain(&clip(&host.host, HOST));
+    let slow =
+        most(found, |host| host.slow).filter(|(slow, _)| *slow >= SLOW).map(|(slow, host)| {
+            format!(
+                "Without being interrupted, {} lost another {} by a slower pace.",
+                name(host),
+                noise(slow)
+            )
+        });
+    let calm = most(found, |host| host.calm_ns).zip(median_calm_ns(found));
+    let calm = calm.filter(|((calm, _), median)| *calm >= SLOWER * median);
+    let calm = calm.map(|((calm, host), median)| {
+        let slower = share(calm / median - 1.0);
+        format!(
+            "Even when calm, {} is {slower} slower than the median of these equal hosts.",
+            name(host)
+        )
+    });
+    slow.into_iter().chain(calm).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the host with the largest of these values.
+fn most(found: &Cluster, value: impl Fn(&HostNoise) -> Option<f64>) -> Option<(f64, &HostNoise)> {
+    let known = found.hosts.iter().filter_map(|host| Some((value(host)?, host)));
+    known.max_by(|one, other| one.0.total_cmp(&other.0))
+}
+
+/// Returns the median calm pace of at least three hosts of one CPU model.
+fn median_calm_ns(found: &Cluster) -> Option<f64> {
+    let first = found.machines.first()?;
+    let alike = found.machines.iter().all(|kind| kind.model == first.model);
+    let mut all: Vec<f64> = found.hosts.iter().filter_map(|host| host.calm_ns).collect();
+    all.sort_by(f64::total_cmp);
+    (alike && all.len() >= 3).then(|| all[all.len() / 2])
 }
 
 /// Names the noisiest host and what sets it apart, or states that no host is noisier than the others; empty for one host.

@@ -1,10 +1,11 @@
 //! How fast the loops went between the detours.
 
 use super::levels;
+use crate::picture::{Cell, Column, Heat, Row};
 use crate::screen::{Fact, Screen};
 use crate::style::Tone;
 use crate::table::Table;
-use crate::units::{noise, noise_bounds, noise_certainty, share, telling};
+use crate::units::{fine, noise, noise_bounds, noise_certainty, share, telling};
 use anechoic_analyze::Summary;
 use anechoic_analyze::pace::{CpuPace, Pace, RESOLUTION};
 
@@ -16,6 +17,10 @@ const SLOWER_THAN_CLASS: f64 = 0.02;
 const MOSTLY: f64 = 0.75;
 /// With more CPUs than this the table shows only the slowest.
 const MOST_ROWS: usize = 16;
+/// Largest number of CPUs in the figure.
+const MOST_CPUS: usize = 64;
+/// Factors of ten between the darkest and the lightest field of the figure.
+const DECADES: f64 = 2.0;
 
 /// Returns what a slower pace cost, if it did.
 pub(crate) fn sentence(summary: &Summary) -> Option<String> {
@@ -106,6 +111,46 @@ pub(crate) fn part(summary: &Summary, screen: &mut Screen) {
         "iteration: of the undisturbed loop at its calm pace; lost: time that a slower pace took; slow time: share of the time \
          between detours in which an iteration took at least 5 % longer; p99: how much longer in the slowest hundredth",
     );
+    map(pace, screen);
     screen.gap();
     levels::table(&pace.levels, "pace changed after", &summary.run, screen);
+}
+
+/// Adds when which CPU was slow, if one was.
+fn map(pace: &Pace, screen: &mut Screen) {
+    if pace.slow < CALM {
+        return;
+    }
+    let mut cpus: Vec<&CpuPace> = pace.cpus.iter().collect();
+    cpus.truncate(MOST_CPUS);
+    let steps = cpus.iter().map(|cpu| cpu.by_time.len()).max().unwrap_or(0);
+    let column = |step: usize| Column::plain(at(step, pace)).briefly(String::new());
+    let slow = cpus.iter().flat_map(|cpu| cpu.by_time.iter().copied());
+    let heat = Heat {
+        name: "pace".to_owned(),
+        title: String::new(),
+        corner: "CPU".to_owned(),
+        columns: (0..steps).map(column).collect(),
+        rows: cpus.iter().map(|cpu| row(cpu, pace)).collect(),
+        most: slow.fold(0.0, f64::max),
+        decades: DECADES,
+        write: noise,
+    };
+    let shades =
+        format!("when it was slow · calm   {}   each {}", heat.shades(), fine(pace.step_s * 1e9));
+    screen.picture(heat, "Time lost by a slower pace between the detours");
+    screen.in_terminal(|terminal| terminal.toned_line(Tone::Quiet, &shades));
+}
+
+fn row(cpu: &CpuPace, pace: &Pace) -> Row {
+    let cells = cpu.by_time.iter().enumerate().map(|(step, &slow)| match slow < CALM {
+        true => Cell::text("·"),
+        false => Cell::hinted(slow, format!("after {}: {}", at(step, pace), noise(slow))),
+    });
+    Row::new(cpu.cpu.to_string(), cells.collect())
+}
+
+/// Writes when a time begins.
+fn at(step: usize, pace: &Pace) -> String {
+    fine(step as f64 * pace.step_s * 1e9)
 }
