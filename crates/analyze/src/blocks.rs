@@ -58,7 +58,8 @@ impl Parts {
         let whole = end_ticks.saturating_sub(start_ticks).max(1);
         let mut given = 0;
         for part in first..=last {
-            let upto = self.first_ticks + self.length_ticks.saturating_mul(part as u64 + 1);
+            let passed_parts = self.length_ticks.saturating_mul(part as u64 + 1);
+            let upto = self.first_ticks.saturating_add(passed_parts);
             let passed = if part == last { whole } else { upto.saturating_sub(start_ticks) };
             let share = u128::from(ticks) * u128::from(passed.min(whole)) / u128::from(whole);
             let due = u64::try_from(share).unwrap_or(ticks);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Number of sources whose parts are kept: what comes later is added up without a name.
+/// Number of sources whose parts are kept: what comes later is not named with a change.
 const MOST_SOURCES: usize = 256;
 /// Number of sources that are named with a change.
 const NAMED: usize = 3;
@@ -160,11 +160,11 @@ impl Fold for LevelsBuilder {
 
     fn detour(&mut self, detour: &SplitDetour<'_>) {
         let Some(parts) = self.parts.as_ref().filter(|_| self.applies) else { return };
-        for named in &detour.names[self.names.len().min(detour.names.len())..] {
-            if self.names.len() < MOST_SOURCES {
-                self.names.push(named.clone());
-                self.sources.push(parts.clone());
-            }
+        let known = self.names.len();
+        let more = detour.names.iter().skip(known).take(MOST_SOURCES - known);
+        for named in more {
+            self.names.push(named.clone());
+            self.sources.push(parts.clone());
         }
         let view = &detour.view;
         let end = view.end_ticks.saturating_sub(self.first_ticks);

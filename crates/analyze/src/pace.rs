@@ -18,6 +18,10 @@ const FASTEST: f64 = 0.1;
 const CLEARLY: f64 = 0.05;
 /// Largest number of times over which slow time is shown.
 const STEPS: usize = 60;
+/// With a longer threshold, interrupts that are no detours would count as a slower pace.
+const MOST_THRESHOLD_NS: u64 = 1_000;
+/// Part of the time of a loop of which the pace must be known.
+const KNOWN: f64 = 0.99;
 /// Width of the classes of the pace in its logarithm.
 const CLASS: f64 = 1e-4;
 
@@ -135,24 +139,33 @@ fn ticks_each(pace: &LoopPace) -> Option<f64> {
 }
 
 impl SlowTime {
-    /// Reads the paces of a recording; `None` if it has none.
+    /// Reads the paces of a recording; `None` if it has none, or not those of all the time, or if its threshold is so long that
+    /// interrupts are no detours.
     ///
     /// # Errors
     ///
     /// The table is damaged.
     pub(crate) fn read(recording: &Recording, loops: &Loops) -> Result<Option<Self>, Problem> {
         let run = recording.run();
-        if run.method != methods::DETOURS || run.program.is_some() {
+        let is_short = run.clock.ns(loops.threshold_ticks()) <= MOST_THRESHOLD_NS;
+        let is_whole = run.cpus.iter().all(|cpu| cpu.iterations > 0);
+        if run.method != methods::DETOURS || run.program.is_some() || !is_short || !is_whole {
             return Ok(None);
         }
         let mut all = vec![];
         for (cpu, stints) in loops.by_cpu(run) {
             let [stint] = stints else { return Ok(None) };
-            let mut paces = Paces::default();
+            let (mut paces, mut known_ticks) = (Paces::default(), 0_u64);
             for rows in recording.rows_of_cpu::<LoopPace>(cpu.cpu) {
-                rows?.iter().for_each(|pace| paces.add(pace));
+                for pace in rows? {
+                    paces.add(&pace);
+                    let span = pace.end_ticks.saturating_sub(pace.start_ticks);
+                    known_ticks = known_ticks.saturating_add(span);
+                }
             }
-            let Some(calm) = paces.calm() else { return Ok(None) };
+            let wall = stint.last_ticks.saturating_sub(stint.first_ticks);
+            let is_known = known_ticks as f64 >= KNOWN * wall as f64;
+            let Some(calm) = paces.calm().filter(|_| is_known) else { return Ok(None) };
             let here = CpuLoops { run, cpu, stints, loops };
             let mut slow = CpuSlow { cpu: cpu.cpu, calm, paces, parts: parts_of_run(&here) };
             for rows in recording.rows_of_cpu::<LoopPace>(cpu.cpu) {
@@ -193,7 +206,9 @@ impl SlowTime {
             .collect();
         let wall = detours.iter().map(DetoursBuilder::wall_ticks).fold(0, u64::saturating_add);
         let slow_ticks = self.0.iter().map(CpuSlow::ticks).fold(0, u64::saturating_add);
-        let lost_ticks = detours.iter().map(|cpu| cpu.lengths.sum_ticks()).sum::<u64>();
+        let lost = detours.iter().map(|cpu| cpu.lengths.sum_ticks());
+        let lost_ticks = lost.fold(0, u64::saturating_add);
+        let no_detour_lost = run.cpus.iter().all(|cpu| cpu.lost_detours == 0);
         let Bounds { interval, at_least } = bounds(&slow, part_ticks);
         let both: Vec<&[u64]> = both.iter().map(Vec::as_slice).collect();
         Pace {
@@ -202,28 +217,32 @@ impl SlowTime {
             interval,
             at_least,
             lost: crate::share(slow_ticks.saturating_add(lost_ticks), wall),
-            lost_interval: bounds(&both, part_ticks).interval,
+            lost_interval: bounds(&both, part_ticks).interval.filter(|_| no_detour_lost),
             step_s: run.clock.seconds(part_ticks.saturating_mul(parts_in_step(&slow) as u64)),
             levels: levels.slow_changes(run, detours, &slow),
         }
     }
 
-    /// Returns the ticks of an iteration on the fastest CPU of the class of this one.
-    fn calm_of_class(&self, cpu: u32, run: &Run) -> f64 {
-        let class = |cpu: u32| run.cpus.iter().find(|row| row.cpu == cpu).map(|row| &row.class);
-        let alike = self.0.iter().filter(|other| class(other.cpu) == class(cpu));
-        alike.map(|other| other.calm).fold(f64::INFINITY, f64::min)
+    /// Returns the ticks of an iteration on the fastest CPU of each class.
+    fn calm_by_class<'a>(&self, run: &'a Run) -> BTreeMap<&'a str, f64> {
+        let mut fastest = BTreeMap::new();
+        for (cpu, slow) in run.cpus.iter().zip(&self.0) {
+            let calm = fastest.entry(&*cpu.class).or_insert(slow.calm);
+            *calm = slow.calm.min(*calm);
+        }
+        fastest
     }
 
     fn cpus(&self, run: &Run, detours: &[DetoursBuilder], slow: &[&[u64]]) -> Vec<CpuPace> {
-        let step = parts_in_step(slow);
-        let rows = self.0.iter().zip(detours).zip(slow).map(|((cpu, detours), slow)| {
+        let (step, fastest) = (parts_in_step(slow), self.calm_by_class(run));
+        let measured = run.cpus.iter().zip(&self.0).zip(detours).zip(slow);
+        let rows = measured.map(|(((row, cpu), detours), slow)| {
             let Bounds { interval, at_least } = bounds(&[slow], detours.part_ticks());
             let slowest = cpu.paces.slowest_hundredth().unwrap_or(cpu.calm);
             CpuPace {
                 cpu: cpu.cpu,
                 calm_ns: calm_ns(cpu.calm, &run.clock),
-                slower_than_class: cpu.calm / self.calm_of_class(cpu.cpu, run) - 1.0,
+                slower_than_class: cpu.calm / fastest.get(&*row.class).unwrap_or(&cpu.calm) - 1.0,
                 slow: crate::share(cpu.ticks(), detours.wall_ticks()),
                 interval,
                 at_least,

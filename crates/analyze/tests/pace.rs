@@ -18,6 +18,10 @@ fn pace(slower: [&[f64]; 2]) -> Pace {
 }
 
 fn pace_in(slower: [&[f64]; 2], change: impl Fn(&mut Run)) -> Pace {
+    found(slower, change).expect("paces were recorded")
+}
+
+fn found(slower: [&[f64]; 2], change: impl Fn(&mut Run)) -> Option<Pace> {
     let place = tempfile::tempdir().expect("a place for it");
     let mut run = two_cpus::run(slower[0].len() as u64 * MS);
     change(&mut run);
@@ -34,7 +38,7 @@ fn pace_in(slower: [&[f64]; 2], change: impl Fn(&mut Run)) -> Pace {
     }
     recorder.finish(&run).expect("there is space");
     let recording = Recording::open(&dir).expect("just written");
-    summarize(&recording).expect("a summary").pace.expect("paces were recorded")
+    summarize(&recording).expect("a summary").pace
 }
 
 /// Milliseconds of a calm loop, which vary by this share, normally distributed.
@@ -125,6 +129,20 @@ fn a_neighbour_that_begins_is_a_change_of_level() {
     let [change] = &found.levels[..] else { panic!("{:?}", found.levels) };
     assert!((change.at_s - 4.0).abs() <= 0.02 && change.cpu == Some(1), "{change:?}");
     assert!(change.before < 1e-4 && (change.after - 0.5 * (1.0 - 1.0 / 1.3)).abs() < 1e-3);
+}
+
+/// Where some rows are missing nobody knows what was slow; where the threshold is long, interrupts would be; what a killed run
+/// watched is known only up to its last detour.
+#[test]
+fn what_is_not_known_is_not_stated() {
+    let whole = vec![1.0; 2_000];
+    let longer = |run: &mut Run| run.cpus[1].last_ticks += 50 * MS;
+    let coarse = |run: &mut Run| run.threshold_ticks = 2 * SECOND / 1_000_000;
+    let killed = |run: &mut Run| run.cpus[1].iterations = 0;
+    assert!(found([&whole, &whole], |_| ()).is_some());
+    assert_eq!(found([&whole, &whole], longer), None);
+    assert_eq!(found([&whole, &whole], coarse), None);
+    assert_eq!(found([&whole, &whole], killed), None);
 }
 
 /// A recording of an earlier version has no paces.

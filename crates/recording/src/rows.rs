@@ -38,8 +38,8 @@ tables! {
 
     /// How fast the loop of a CPU went between its detours (measured table `paces`).
     ///
-    /// A row is a time in which the pace kept within 0.4 % from one millisecond to the next, at most a second. The
-    /// rows of a CPU follow each other without a break.
+    /// A row is a time in which each millisecond had the pace of those before within 0.4 %, at most a second and the detour at
+    /// its end. The rows of a CPU follow each other without a break.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct LoopPace: measured "paces", redact nothing, cpu cpu, span start_ticks end_ticks, ordered true {
         /// The CPU.

@@ -401,7 +401,8 @@ fn a_slower_pace() {
         at_least: None,
         clearly_slow: 3.0 * slow,
         p99_slowdown: 4.0 * slow,
-        by_time: (0..50).map(|step| slow * f64::from(step % 10) / 4.5).collect(),
+        // The loop of CPU 0 ended earlier.
+        by_time: (0..49 + cpu).map(|step| slow * f64::from(step % 10) / 4.5).collect(),
     };
     let cpus = vec![cpu(0, 11.36, 0.097, 0.0), cpu(1, 10.36, 0.0, 0.082)];
     let interval = Some(Interval { low: 0.025, high: 0.062 });

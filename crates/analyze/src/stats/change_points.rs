@@ -47,7 +47,10 @@ pub(crate) fn change_points(values: &[f64], block: usize) -> Vec<ChangePoint> {
         let region = at[0] * block..if last { values.len() } else { at[2] * block };
         place(&values[region.clone()], at[1] * block - region.start, block, region.start)
     });
-    inner.collect()
+    let mut points: Vec<ChangePoint> = inner.collect();
+    // Two places that were sought apart may meet.
+    points.dedup_by(|later, earlier| later.at <= earlier.at);
+    points
 }
 
 /// Returns the first block, the first block after each change, and the number of blocks.
@@ -127,17 +130,21 @@ fn without_doubtful(mut borders: Vec<usize>, sums: &[f64], random: &mut Pcg64Mcg
     loop {
         let inner = 1..borders.len().saturating_sub(1);
         let gains = inner.map(|at| (at, border_gain(&borders[at - 1..=at + 1], sums)));
-        let Some((least, _)) = gains.min_by(|one, other| one.1.total_cmp(&other.1)) else {
-            return borders;
-        };
-        let split = borders[least] - borders[least - 1];
-        let mut around = centred(&sums[borders[least - 1]..borders[least + 1]]);
-        let gain = split_gain(&around, split);
-        if is_rare(&mut around, random, |sums| split_gain(sums, split) >= gain * SAME) {
-            return borders;
-        }
-        borders.remove(least);
+        let mut gains: Vec<(usize, f64)> = gains.collect();
+        gains.sort_by(|one, other| one.1.total_cmp(&other.1));
+        let mut doubtful =
+            gains.iter().filter(|(at, _)| !is_clear(&borders[at - 1..=at + 1], sums, random));
+        let Some(&(at, _)) = doubtful.next() else { return borders };
+        borders.remove(at);
     }
+}
+
+/// Returns whether hardly any order of the blocks on both sides of the second of three borders has it as clear.
+fn is_clear(borders: &[usize], sums: &[f64], random: &mut Pcg64Mcg) -> bool {
+    let split = borders[1] - borders[0];
+    let mut around = centred(&sums[borders[0]..borders[2]]);
+    let gain = split_gain(&around, split);
+    is_rare(&mut around, random, |sums| split_gain(sums, split) >= gain * SAME)
 }
 
 /// Returns the gain of the second of three borders, between the others.
@@ -283,6 +290,25 @@ mod tests {
         let found: Vec<usize> = change_points(&values, BLOCK).iter().map(|it| it.at).collect();
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].abs_diff(400) <= 2 && found[1].abs_diff(600) <= 2, "{found:?}");
+    }
+
+    /// Steps at random places, of all sizes: places are in order, each once, and inside the series.
+    #[test]
+    fn places_are_in_order() {
+        let mut random = Random(11);
+        for _ in 0..200 {
+            let steps = 1 + (random.share() * 8.0) as usize;
+            let mut values = series(CALM[0].1, &mut random);
+            for _ in 0..steps {
+                let (at, size) = ((random.share() * 1_000.0) as usize, 6.0 * random.normal());
+                let to = (at + (random.share() * 60.0) as usize + 1).min(COUNT);
+                values[at..to].iter_mut().for_each(|value| *value += size);
+            }
+            let found = change_points(&values, BLOCK);
+            assert!(found.windows(2).all(|pair| pair[0].at < pair[1].at), "{found:?}");
+            let is_inside = |it: &ChangePoint| it.low >= 1 && it.low <= it.at && it.at <= it.high;
+            assert!(found.iter().all(|it| is_inside(it) && it.high < COUNT), "{found:?}");
+        }
     }
 
     /// The gain of each split beside the sums of squares around one mean and around two.

@@ -5,7 +5,9 @@ use super::window::Waits;
 use crate::ensemble::Placement;
 use anechoic_recording::parallel::Rank;
 use anechoic_recording::run::{Run, RunState};
-use anechoic_recording::{Counter, Detour, Loss, Problem, Recording, Sample, Series, in_words};
+use anechoic_recording::{
+    Counter, Detour, LoopPace, Loss, Problem, Recording, Sample, Series, in_words,
+};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -61,6 +63,7 @@ fn wait_for(dir: &Path, until: Instant) -> Result<Recording, String> {
 fn append_all(other: &Recording, store: &mut Store) -> Result<(), Problem> {
     append::<Series>(other, store)?;
     append::<Detour>(other, store)?;
+    append::<LoopPace>(other, store)?;
     append::<Sample>(other, store)?;
     append::<Loss>(other, store)?;
     append::<Counter>(other, store)

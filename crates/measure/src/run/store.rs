@@ -15,8 +15,8 @@ use anechoic_recording::run::{Run, RunState};
 use anechoic_recording::stop::{StopCondition, StoppedBy};
 use anechoic_recording::who::SeenThread;
 use anechoic_recording::{
-    Detour, KernelEvent, Loss, Members, News, Recorder, Recording, Row, Sample, WriteError,
-    in_words, methods,
+    Detour, KernelEvent, LoopPace, Loss, Members, News, Recorder, Recording, Row, Sample,
+    WriteError, in_words, methods,
 };
 use anechoic_system::tracefs::Batch;
 use std::collections::BTreeMap;
@@ -53,6 +53,7 @@ pub(super) struct Store {
 #[derive(Default)]
 struct Waiting {
     detours: Vec<Detour>,
+    paces: Vec<LoopPace>,
     samples: Vec<Sample>,
     events: Vec<KernelEvent>,
 }
@@ -253,11 +254,11 @@ impl Store {
     }
 
     fn paces(&mut self, cpu: u32, lane: &BlockExchange<'_, PaceSpan>, partial: bool) {
-        let (mut rows, mut more) = (Vec::new(), partial || lane.has_filled());
+        let (rows, mut more) = (&mut self.waiting.paces, partial || lane.has_filled());
         while more {
-            more = lane.read(&mut rows, |_, span| span.row(cpu)) && (partial || lane.has_filled());
+            more = lane.read(rows, |_, span| span.row(cpu)) && (partial || lane.has_filled());
         }
-        self.append(&rows);
+        self.write_if_many();
     }
 
     /// Writes the events of one CPU.
@@ -283,15 +284,16 @@ impl Store {
     }
 
     fn write_if_many(&mut self) {
-        let Waiting { detours, samples, events } = &self.waiting;
-        if detours.len().max(samples.len()).max(events.len()) >= BATCH {
+        let Waiting { detours, paces, samples, events } = &self.waiting;
+        if detours.len().max(paces.len()).max(samples.len()).max(events.len()) >= BATCH {
             self.write_waiting();
         }
     }
 
     fn write_waiting(&mut self) {
-        let Waiting { detours, samples, events } = std::mem::take(&mut self.waiting);
+        let Waiting { detours, paces, samples, events } = std::mem::take(&mut self.waiting);
         self.append(&detours);
+        self.append(&paces);
         self.append(&samples);
         self.append(&events);
     }

@@ -268,7 +268,7 @@ fn unseen(met: StoppedBy, from_ticks: u64) -> Loss {
 /// Removes what lies before the part that is kept. `begun` is from when on each CPU was watched in it.
 fn clip(rows: &mut Rows, from_ticks: u64, start_ticks: u64, begun: impl Fn(u32) -> u64) {
     rows.detours.retain(|detour| detour.start_ticks >= begun(detour.cpu));
-    rows.paces.retain(|pace| pace.start_ticks >= begun(pace.cpu));
+    rows.paces.retain_mut(|pace| begin_pace(pace, begun(pace.cpu)));
     rows.samples.retain(|sample| sample.start_ticks >= begun(sample.cpu));
     rows.events.retain(|event| event.ticks >= from_ticks);
     rows.counters.retain(|counter| counter.ticks >= from_ticks);
@@ -276,6 +276,18 @@ fn clip(rows: &mut Rows, from_ticks: u64, start_ticks: u64, begun: impl Fn(u32) 
         loss.start_ticks = loss.start_ticks.max(start_ticks);
         loss.end_ticks > loss.start_ticks
     });
+}
+
+/// Cuts off what lies before this time, at the same pace; returns whether anything is left.
+fn begin_pace(pace: &mut LoopPace, begun: u64) -> bool {
+    let (all, left) = (pace.end_ticks - pace.start_ticks, pace.end_ticks.saturating_sub(begun));
+    if left < all {
+        let part = left as f64 / all as f64;
+        let cut = |number: u64| (number as f64 * part).round() as u64;
+        pace.start_ticks = begun;
+        (pace.work_ticks, pace.iterations) = (cut(pace.work_ticks), cut(pace.iterations));
+    }
+    left > 0
 }
 
 /// Lets the run begin where the part that is kept begins.

@@ -91,6 +91,7 @@ impl Pacer {
 
     /// Ends the bin. What it differs from is stored, if there is room.
     pub(crate) fn end_bin(&mut self, now: u64, sink: &mut Sink<'_, '_, PaceSpan>) {
+        let now = now.max(self.bin.start); // the counter may have jumped back
         self.bin.end = now;
         let (bin, span) = (self.bin, self.span);
         let is_short = bin.work.ticks < (bin.end - bin.start) / LEAST_PART;

@@ -285,3 +285,25 @@ fn the_series_begin_with_what_is_kept_of_them() {
     assert_eq!((outcome.series, outcome.samples, outcome.lost), (1, 100, 1));
     assert_eq!(outcome.first_ticks, 1_900 * MS);
 }
+
+/// What is left of a pace is as fast as all of it was.
+#[test]
+fn a_pace_is_cut_where_the_part_begins() {
+    let pace = LoopPace {
+        cpu: 0,
+        start_ticks: 1_000,
+        end_ticks: 5_000,
+        work_ticks: 3_600,
+        iterations: 144,
+    };
+    for (begun, left) in
+        [(0, Some((1_000, 3_600, 144))), (4_000, Some((4_000, 900, 36))), (5_000, None)]
+    {
+        let mut pace = pace;
+        let is_left = begin_pace(&mut pace, begun);
+        assert_eq!(is_left, left.is_some(), "{begun}");
+        if let Some(left) = left {
+            assert_eq!((pace.start_ticks, pace.work_ticks, pace.iterations), left, "{begun}");
+        }
+    }
+}

@@ -4,7 +4,8 @@ use crate::names::title_of;
 use crate::style::{clip, plain};
 use crate::units::{counted, length, noise, noise_certainty, share};
 use anechoic_analyze::cluster::{
-    Cluster, ClusterNoise, FindingKind, HostDifference, HostNoise, Job, NOISIER, Outlier, Outliers,
+    Cluster, ClusterNoise, FindingKind, HostDifference, HostNoise, Job, Machines, NOISIER, Outlier,
+    Outliers,
 };
 use anechoic_recording::methods;
 
@@ -108,13 +109,16 @@ fn most(found: &Cluster, value: impl Fn(&HostNoise) -> Option<f64>) -> Option<(f
     known.max_by(|one, other| one.0.total_cmp(&other.0))
 }
 
-/// Returns the median calm pace of at least three hosts of one CPU model.
+/// Returns the median calm pace of at least three hosts of one CPU model under one hypervisor, or none.
 fn median_calm_ns(found: &Cluster) -> Option<f64> {
     let first = found.machines.first()?;
-    let alike = found.machines.iter().all(|kind| kind.model == first.model);
+    let is_alike =
+        |kind: &Machines| (&kind.model, &kind.hypervisor) == (&first.model, &first.hypervisor);
+    let alike = found.machines.iter().all(is_alike);
     let mut all: Vec<f64> = found.hosts.iter().filter_map(|host| host.calm_ns).collect();
     all.sort_by(f64::total_cmp);
-    (alike && all.len() >= 3).then(|| all[all.len() / 2])
+    // The lower one of two in the middle: the pace of a host that is not slow.
+    (alike && all.len() >= 3).then(|| all[(all.len() - 1) / 2])
 }
 
 /// Names the noisiest host and what sets it apart, or states that no host is noisier than the others; empty for one host.

@@ -25,13 +25,14 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
         1 => "; it changed once more".into(),
         more => format!("; it changed {more} more times"),
     };
-    let on = largest.cpu.map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
+    let noise_of_all = if summary.run.cpus.len() > 1 { "noise of all CPUs" } else { "noise" };
+    let on = largest.cpu.map(|cpu| format!(", almost all of it on CPU {cpu}")).unwrap_or_default();
     let source = main_source(largest).map(|row| {
         let name = source_name(&row.source, &row.name, &summary.run);
         format!(", mostly {name} (from {} to {})", noise(row.before), noise(row.after))
     });
     Some(format!(
-        "After {} the noise {}{on} from {} to {}{}{more}.",
+        "After {} the {noise_of_all} {} from {} to {}{on}{}{more}.",
         at(largest.at_s),
         if largest.after > largest.before { "rose" } else { "fell" },
         noise(largest.before),
@@ -69,7 +70,11 @@ pub(crate) fn table(changes: &[LevelChange], name: &str, run: &Facts, screen: &m
             between(&at(interval.low), &at(interval.high)),
             noise(change.before),
             noise(change.after),
-            change.cpu.map_or_else(|| "all".into(), |cpu| cpu.to_string()),
+            match (change.cpu, &run.cpus[..]) {
+                (Some(cpu), _) => cpu.to_string(),
+                (None, [cpu]) => cpu.to_string(),
+                (None, _) => "several".into(),
+            },
         ]);
         let sources: Vec<String> = change.sources.iter().map(|row| with_it(row, run)).collect();
         if !sources.is_empty() {

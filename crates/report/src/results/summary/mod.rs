@@ -153,7 +153,7 @@ fn add_all(summary: &Summary, view: &View<'_>, screen: &mut Screen) {
     wakers::part(summary, view, screen);
     releases::part(summary, view, screen);
     places::part(summary, screen);
-    pace::part(summary, screen);
+    pace::part(summary, view.all, screen);
     levels::part(summary, screen);
     if !summary.curve.is_empty() {
         curve::add(summary, view, screen);

@@ -64,9 +64,12 @@ fn most(pace: &Pace) -> Option<&CpuPace> {
 
 /// Returns that the pace was calm, if it was.
 pub(crate) fn fact(summary: &Summary) -> Option<Fact> {
-    let pace = summary.pace.as_ref().filter(|pace| pace.slow < CALM)?;
+    let pace = summary.pace.as_ref()?;
+    if pace.slow >= CALM || slower_than_class(pace).is_some() {
+        return None;
+    }
     let text = format!(
-        "between the detours a pace slower than calm by {} or more took {} of the time",
+        "between the detours a pace slower than calm by {} or more cost {} of the time",
         share(RESOLUTION),
         noise(pace.slow)
     );
@@ -74,16 +77,11 @@ pub(crate) fn fact(summary: &Summary) -> Option<Fact> {
 }
 
 /// Adds the pace of each CPU.
-pub(crate) fn part(summary: &Summary, screen: &mut Screen) {
+pub(crate) fn part(summary: &Summary, all: bool, screen: &mut Screen) {
     let Some(pace) = summary.pace.as_ref() else { return };
     let heads = ["iteration", "lost", "95 %", "slow time", "p99", "noise and pace"];
     let mut table = Table::with_names("pace on CPU", &heads);
-    let mut cpus: Vec<&CpuPace> = pace.cpus.iter().collect();
-    if cpus.len() > MOST_ROWS {
-        cpus.sort_by(|one, other| other.slow.total_cmp(&one.slow));
-        cpus.truncate(MOST_ROWS);
-    }
-    for cpu in cpus {
+    for cpu in slowest(pace, if all { usize::MAX } else { MOST_ROWS }) {
         let of_noise = summary.cpus.iter().find(|row| row.cpu == cpu.cpu);
         table.row(vec![
             cpu.cpu.to_string(),
@@ -121,8 +119,7 @@ fn map(pace: &Pace, screen: &mut Screen) {
     if pace.slow < CALM {
         return;
     }
-    let mut cpus: Vec<&CpuPace> = pace.cpus.iter().collect();
-    cpus.truncate(MOST_CPUS);
+    let cpus = slowest(pace, MOST_CPUS);
     let steps = cpus.iter().map(|cpu| cpu.by_time.len()).max().unwrap_or(0);
     let column = |step: usize| Column::plain(at(step, pace)).briefly(String::new());
     let slow = cpus.iter().flat_map(|cpu| cpu.by_time.iter().copied());
@@ -131,7 +128,7 @@ fn map(pace: &Pace, screen: &mut Screen) {
         title: String::new(),
         corner: "CPU".to_owned(),
         columns: (0..steps).map(column).collect(),
-        rows: cpus.iter().map(|cpu| row(cpu, pace)).collect(),
+        rows: cpus.iter().map(|cpu| row(cpu, steps, pace)).collect(),
         most: slow.fold(0.0, f64::max),
         decades: DECADES,
         write: noise,
@@ -142,12 +139,23 @@ fn map(pace: &Pace, screen: &mut Screen) {
     screen.in_terminal(|terminal| terminal.toned_line(Tone::Quiet, &shades));
 }
 
-fn row(cpu: &CpuPace, pace: &Pace) -> Row {
-    let cells = cpu.by_time.iter().enumerate().map(|(step, &slow)| match slow < CALM {
-        true => Cell::text("·"),
-        false => Cell::hinted(slow, format!("after {}: {}", at(step, pace), noise(slow))),
+/// Returns the cells of a CPU; those of times in which its loop did not run any more are empty.
+fn row(cpu: &CpuPace, steps: usize, pace: &Pace) -> Row {
+    let cells = (0..steps).map(|step| match cpu.by_time.get(step) {
+        None => Cell::text(" "),
+        Some(slow) if *slow < CALM => Cell::text("·"),
+        Some(&slow) => Cell::hinted(slow, format!("after {}: {}", at(step, pace), noise(slow))),
     });
     Row::new(cpu.cpu.to_string(), cells.collect())
+}
+
+/// Returns the CPUs by number; of more than `most` those that lost most.
+fn slowest(pace: &Pace, most: usize) -> Vec<&CpuPace> {
+    let mut cpus: Vec<&CpuPace> = pace.cpus.iter().collect();
+    cpus.sort_by(|one, other| other.slow.total_cmp(&one.slow).then(one.cpu.cmp(&other.cpu)));
+    cpus.truncate(most);
+    cpus.sort_by_key(|cpu| cpu.cpu);
+    cpus
 }
 
 /// Writes when a time begins.
