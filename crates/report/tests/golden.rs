@@ -366,7 +366,7 @@ fn many_cpus() {
     golden!("many_cpus", screen(&summary));
 }
 
-/// The largest of two changes that matter is told; a third is too small. One has no source, and not one CPU.
+/// The headline names the larger of two changes; a third is too small. The second change has no source and lies on several CPUs.
 #[test]
 fn changes_of_level() {
     let change = |at_s, (before, after), cpu, sources| LevelChange {

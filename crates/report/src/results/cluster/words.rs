@@ -13,7 +13,7 @@ use anechoic_recording::methods;
 const NAMED: usize = 8;
 /// A host is said to be slow from this share of its time on.
 const SLOW: f64 = 0.01;
-/// A host is slower than equal ones if its calm pace is so many times as slow as their median.
+/// A host is slower than equal ones if the ratio of its calm pace to their median is at least this.
 const SLOWER: f64 = 1.03;
 /// Widest name of a host.
 pub(crate) const HOST: usize = 20;

@@ -8,9 +8,9 @@ use anechoic_analyze::Summary;
 use anechoic_analyze::facts::Facts;
 use anechoic_analyze::levels::{LevelChange, SourceChange};
 
-/// A change is told in the headline if the higher noise is at least this many times the lower.
+/// The headline names a change if the ratio of the higher noise to the lower one is at least this,
 const LEAST_FACTOR: f64 = 1.5;
-/// And if it is at least so much more.
+/// and the difference is at least this.
 const LEAST_NOISE: f64 = 1e-4;
 /// The source that made up at least this part of a change made it mostly.
 const MOSTLY: f64 = 0.5;
