@@ -1,8 +1,9 @@
 //! Time lost by a slower pace between the detours, of made-up recordings whose truth is known.
 
+use anechoic_analyze::blocks::bounds;
 use anechoic_analyze::pace::Pace;
 use anechoic_analyze::summarize;
-use anechoic_lab::trains::{random, unit};
+use anechoic_lab::trains::{exponential, random, unit};
 use anechoic_lab::two_cpus::{self, SECOND, SHORTEST};
 use anechoic_recording::{Detour, LoopPace, Recorder, Recording, Run};
 use rand_pcg::Pcg64Mcg;
@@ -156,4 +157,41 @@ fn what_was_not_recorded_is_absent() {
     recorder.finish(&run).expect("there is space");
     let recording = Recording::open(&place.path().join("run")).expect("just written");
     assert_eq!(summarize(&recording).expect("a summary").pace, None);
+}
+
+/// Neighbours that come some times in a run of ten seconds, for 0.2 s on average: intervals are wrong in at most what they
+/// state, or there is none; lower bounds likewise.
+#[test]
+fn bounds_of_few_slow_times_hold() {
+    const PARTS: usize = 1_000;
+    const PART: u64 = 1_000_000;
+    let mut random = random(6);
+    for expected in [0.1, 0.5, 1.0, 2.0, 5.0, 20.0] {
+        let (mut given, mut wrong, mut above, runs) = (0, 0, 0, 2_000);
+        // A fifth of the time is lost while a neighbour runs, which may have begun before the run.
+        let truth = 0.2 * (1.0 - (-expected * 0.02_f64).exp());
+        for _ in 0..runs {
+            let mut busy = vec![0.0_f64; PARTS];
+            let mut at = -5.0 + exponential(10.0 / expected, &mut random);
+            while at < 10.0 {
+                let to = at + exponential(0.2, &mut random);
+                for (part, busy) in busy.iter_mut().enumerate() {
+                    let from = part as f64 * 0.01;
+                    *busy = (*busy + (to.min(from + 0.01) - at.max(from)).max(0.0) / 0.01).min(1.0);
+                }
+                at += exponential(10.0 / expected, &mut random);
+            }
+            let lost: Vec<u64> =
+                busy.iter().map(|busy| (busy * 0.2 * PART as f64) as u64).collect();
+            let found = bounds(&[&lost], PART);
+            above += usize::from(found.at_least.is_some_and(|least| least > truth));
+            if let Some(interval) = found.interval {
+                given += 1;
+                wrong += usize::from(truth < interval.low || truth > interval.high);
+            }
+        }
+        let found =
+            format!("{expected}: {given} intervals, {wrong} wrong; {above} above the truth");
+        assert!(wrong <= given * 5 / 100 + 3 && above <= runs * 25 / 1_000, "{found}");
+    }
 }
