@@ -9,6 +9,7 @@ _TYPES: dict[str, pa.DataType] = {
 
 _TABLES = {
     "detours": "cpu:u32 start_ticks:u64 end_ticks:u64 start_ns:u64 end_ns:u64",
+    "paces": "cpu:u32 start_ticks:u64 end_ticks:u64 start_ns:u64 end_ns:u64 work_ticks:u64 iterations:u64",
     "events": "cpu:u32 ticks:u64 event:u16 pid:i32 arg0:u64 arg1:u64 arg2:u64",
     "losses": "what:text cpu:u32 start_ticks:u64 end_ticks:u64 count:u64",
     "marks": "cpu:u32 ticks:u64 ns:u64 thread:i32 label:text",

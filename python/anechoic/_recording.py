@@ -41,6 +41,11 @@ class _Tables:
         return self.table("detours")
 
     @property
+    def paces(self) -> pa.Table:
+        """How fast the loops went: `work_ticks` / `iterations` is the mean iteration of a time, without detours."""
+        return self.table("paces")
+
+    @property
     def activities(self) -> pa.Table:
         """What the kernel did inside the detours; `self_ns` is the time of the row alone."""
         return self.table("activities")

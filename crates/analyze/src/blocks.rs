@@ -122,23 +122,34 @@ pub(crate) fn blocks(parts: usize) -> u64 {
 /// Absent for fewer than [`FEWEST_BLOCKS`] blocks, and without noise.
 #[must_use]
 pub fn bounds(lost_by_cpu: &[&[u64]], part_ticks: u64) -> Bounds {
-    bounds_of_shares(&shares(lost_by_cpu, part_ticks)).0
+    bounds_of_shares(&shares(lost_by_cpu, part_ticks), 1).0
 }
 
 /// Returns the same for one CPU, and the noise that it is below with a probability of 97.5 %, if no detour that did not
 /// occur is much longer than those that did; see [`highest_mean`]. Without a detour that is 0, and bounds nothing.
 pub(crate) fn bounds_and_most(lost: &[u64], part_ticks: u64) -> (Bounds, f64) {
-    bounds_of_shares(&shares(&[lost], part_ticks))
+    bounds_of_shares(&shares(&[lost], part_ticks), 1)
 }
 
-fn bounds_of_shares(parts: &[f64]) -> (Bounds, f64) {
+/// Returns the same of time that is lost over many parts at once, as a slower pace loses it: what lasts for as long as a block
+/// is one event.
+pub(crate) fn bounds_of_lasting(lost_by_cpu: &[&[u64]], part_ticks: u64) -> (Bounds, f64) {
+    let parts = shares(lost_by_cpu, part_ticks);
+    bounds_of_shares(&parts, parts_in_block(parts.len()))
+}
+
+/// Returns the bounds of parts in which an event lasts for up to this number of parts.
+fn bounds_of_shares(parts: &[f64], lasts: usize) -> (Bounds, f64) {
     let count = parts.len().max(1) as f64;
+    let events: Vec<f64> = parts.chunks(lasts).map(|parts| parts.iter().sum()).collect();
     let Some((noise, spread)) = mean(parts).zip(spread(parts)) else {
-        return (Bounds::default(), most_in_sum(parts.iter().map(|part| (part / count, 1.0))));
+        return (Bounds::default(), most_in_sum(events.iter().map(|event| (event / count, 1.0))));
     };
     // What all parts have is no chance: ticks, for example.
-    let (least, largest) =
-        parts.iter().fold((noise, noise), |(low, high), part| (low.min(*part), high.max(*part)));
+    let usual = noise * lasts as f64;
+    let (least, largest) = events
+        .iter()
+        .fold((usual, usual), |(low, high), event| (low.min(*event), high.max(*event)));
     let most = highest_mean(noise, spread.standard_error.powi(2), (largest - least) / count);
     let bounds = Spread { carriers: carriers(parts), ..spread }.bounds(noise, FEWEST_CARRIERS);
     // A run of few hundred milliseconds may have an upper limit over all of the time.

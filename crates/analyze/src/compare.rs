@@ -10,6 +10,7 @@
 mod contrast;
 mod on_file;
 mod one_run;
+mod pace;
 mod parts;
 mod plan;
 mod programs;
@@ -21,6 +22,7 @@ pub mod wakeups;
 
 pub use contrast::FEWEST_PAIRS;
 pub use on_file::OnFile;
+pub use pace::PaceChange;
 pub use programs::{LeftOutThreads, ProgramChange, ReleaseChange};
 pub use result::{
     Change, ChangedSetting, CpuChange, Difference, JobChange, LengthChange, Order, Planned, Side,
@@ -95,6 +97,9 @@ pub struct Comparison {
     pub cpus: Vec<CpuChange>,
     /// Whether some runs measured other CPUs than others.
     pub other_cpus: bool,
+    /// The pace of the loops between the detours; absent if that of a run is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pace: Option<PaceChange>,
     /// Rate of detours by threshold.
     pub lengths: Vec<LengthChange>,
     /// What the noise costs a parallel job; absent unless requested.
@@ -120,6 +125,7 @@ struct Values {
     cpus: BTreeMap<u32, f64>,
     sources: Option<BTreeMap<(String, String), f64>>,
     curve: Vec<CurvePoint>,
+    pace: Option<pace::PaceValues>,
     /// What is wrong with the run.
     flaws: Vec<&'static str>,
     settings: BTreeMap<String, String>,
@@ -253,6 +259,7 @@ impl Values {
             },
             sources: summary.sources.as_ref().map(by_name),
             curve: summary.curve.clone(),
+            pace: pace::PaceValues::from_run(compared),
             flaws: flaws(run),
             settings: settings(run),
             guest: run.machine.hypervisor.is_some(),
@@ -331,6 +338,7 @@ fn compare_values(names: [String; 2], sides: [Vec<Values>; 2]) -> Comparison {
         cpus: parts::cpus(&sides, &design),
         other_cpus: !duet
             && sides.iter().flatten().any(|run| !run.cpus.keys().eq(first_cpus(&sides))),
+        pace: pace::pace(&sides, &design),
         lengths: parts::lengths(&sides, &design),
         job: parts::job(&sides, &design),
         trials: None,

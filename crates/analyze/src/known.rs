@@ -129,6 +129,8 @@ pub enum Doubt {
     NoReleases,
     /// The rule is for recordings of wake-ups, and this is none.
     NoWakeups,
+    /// The pace of the loops is not known.
+    NoPace,
     /// A recording beside this one could not be read.
     Unread,
     /// One side of the comparison has a single run, which does not show how much runs differ.

@@ -1,10 +1,10 @@
 //! How fast the loops went between the detours: time that a CPU lost without being interrupted.
 
-use crate::blocks::{Parts, bounds};
+use crate::blocks::{Parts, bounds_of_lasting};
 use crate::detours::{DetoursBuilder, parts_of_run};
 use crate::fold::CpuLoops;
 use crate::levels::{LevelChange, LevelsBuilder};
-use crate::stats::{Bounds, Interval};
+use crate::stats::{Bounds, Interval, most_events};
 use anechoic_recording::{Clock, LoopPace, Loops, Problem, Recording, Run, Stint, methods};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,8 @@ const STEPS: usize = 60;
 const MOST_THRESHOLD_NS: u64 = 1_000;
 /// Part of the time of a loop of which the pace must be known.
 const KNOWN: f64 = 0.99;
+/// What a slow time that did not occur is taken to cost at most: a neighbour that takes half of the core for 0.2 s, for example.
+const UNSEEN_NS: u64 = 100_000_000;
 /// Width of the classes of the pace in its logarithm.
 const CLASS: f64 = 1e-4;
 
@@ -62,6 +64,10 @@ pub struct CpuPace {
     pub interval: Option<Interval>,
     /// The share that it exceeds with a probability of 97.5 %; absent if the run was too short, or if nothing was slow.
     pub at_least: Option<f64>,
+    /// The share that it is below with a probability of 95 % or more, if no slow time that did not occur costs more than 0.1 s,
+    /// or three times as much as the longest that did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
     /// Share of the time between detours in which the CPU was slower than calm by at least 5 %.
     pub clearly_slow: f64,
     /// How much slower than calm it was in the slowest hundredth of the time between detours, at least: 0.3 is 30 %.
@@ -209,7 +215,7 @@ impl SlowTime {
         let lost = detours.iter().map(|cpu| cpu.lengths.sum_ticks());
         let lost_ticks = lost.fold(0, u64::saturating_add);
         let no_detour_lost = run.cpus.iter().all(|cpu| cpu.lost_detours == 0);
-        let Bounds { interval, at_least } = bounds(&slow, part_ticks);
+        let (Bounds { interval, at_least }, _) = bounds_of_lasting(&slow, part_ticks);
         let both: Vec<&[u64]> = both.iter().map(Vec::as_slice).collect();
         Pace {
             cpus: self.cpus(run, detours, &slow),
@@ -217,7 +223,10 @@ impl SlowTime {
             interval,
             at_least,
             lost: crate::share(slow_ticks.saturating_add(lost_ticks), wall),
-            lost_interval: bounds(&both, part_ticks).interval.filter(|_| no_detour_lost),
+            lost_interval: bounds_of_lasting(&both, part_ticks)
+                .0
+                .interval
+                .filter(|_| no_detour_lost),
             step_s: run.clock.seconds(part_ticks.saturating_mul(parts_in_step(&slow) as u64)),
             levels: levels.slow_changes(run, detours, &slow),
         }
@@ -237,7 +246,9 @@ impl SlowTime {
         let (step, fastest) = (parts_in_step(slow), self.calm_by_class(run));
         let measured = run.cpus.iter().zip(&self.0).zip(detours).zip(slow);
         let rows = measured.map(|(((row, cpu), detours), slow)| {
-            let Bounds { interval, at_least } = bounds(&[slow], detours.part_ticks());
+            let (Bounds { interval, at_least }, most) =
+                bounds_of_lasting(&[slow], detours.part_ticks());
+            let most = interval.map_or(most, |interval| interval.high);
             let slowest = cpu.paces.slowest_hundredth().unwrap_or(cpu.calm);
             CpuPace {
                 cpu: cpu.cpu,
@@ -246,6 +257,7 @@ impl SlowTime {
                 slow: crate::share(cpu.ticks(), detours.wall_ticks()),
                 interval,
                 at_least,
+                at_most: Some(most.max(most_unseen(run.clock.ns(detours.wall_ticks()))).min(1.0)),
                 clearly_slow: cpu.paces.slower(cpu.calm * (1.0 + CLEARLY)),
                 p99_slowdown: (slowest / cpu.calm - 1.0).max(0.0),
                 by_time: by_time(slow, step, detours.part_ticks()),
@@ -259,6 +271,17 @@ impl SlowTime {
 fn parts_in_step(slow: &[&[u64]]) -> usize {
     let parts = slow.iter().map(|cpu| cpu.len()).max().unwrap_or(0);
     parts.div_ceil(STEPS).max(1)
+}
+
+/// Returns the largest share of this time that slow times take with a probability of 95 % if none of them occurred.
+fn most_unseen(wall_ns: u64) -> f64 {
+    most_events(0.0, 1.0) * UNSEEN_NS as f64 / wall_ns.max(1) as f64
+}
+
+/// Returns for how long a CPU must be watched so that slow times that did not occur take at most this share of the time.
+pub(crate) fn needed_ns(share: f64) -> Option<u64> {
+    let ns = most_events(0.0, 1.0) * UNSEEN_NS as f64 / share;
+    (ns < u64::MAX as f64).then_some(ns.ceil() as u64)
 }
 
 fn by_time(slow: &[u64], step: usize, part_ticks: u64) -> Vec<f64> {

@@ -80,6 +80,9 @@ fn every_kind() -> Gate {
         |given: &str, limit, findings| rule("max-rate", given, Unit::PerSecond, limit, findings);
     let detour =
         |given: &str, findings| rule("max-detour", given, Unit::Nanoseconds, 50_000.0, findings);
+    let slow = |given: &str, limit, found: Finding| {
+        rule("max-slow", given, Unit::SlowShare, limit, vec![found])
+    };
     let increase = |outcome, value, bounds| {
         let findings = vec![together(finding(0, outcome, value, bounds, 5))];
         rule("max-increase", "10%", Unit::Increase, 0.1, findings)
@@ -153,6 +156,11 @@ fn every_kind() -> Gate {
             share("5%", 0.05, vec![finding(1, Pass, 0.005, (0.004, 0.006), 900)]),
             vec![Doubt::Interrupted { why: "SIGTERM".into() }, Doubt::LostDetours { share: 0.02 }],
         ),
+        slow("1%", 0.01, finding(1, Pass, 0.0, (0.0, 0.005), 0)),
+        slow("2%", 0.02, finding(1, Fail, 0.05, (0.03, 0.08), 0)),
+        slow("3%", 0.03, needed(finding(1, Undecided, 0.0, (0.0, 0.05), 0), 600)),
+        slow("4%", 0.04, finding(1, Undecided, 0.035, (0.02, 0.05), 0)),
+        slow("5%", 0.05, finding(1, Undecided, 0.055, (0.04, 0.07), 0)),
     ];
     Gate {
         outcome: Fail,
@@ -236,6 +244,7 @@ fn every_doubt_has_words() {
         Doubt::NoProgram,
         Doubt::NoReleases,
         Doubt::NoWakeups,
+        Doubt::NoPace,
         Doubt::Latencies,
         Doubt::Unread,
         Doubt::OneRun,

@@ -399,6 +399,7 @@ fn a_slower_pace() {
         slow,
         interval: (slow > 0.0).then_some(Interval { low: 0.6 * slow, high: 1.5 * slow }),
         at_least: None,
+        at_most: None,
         clearly_slow: 3.0 * slow,
         p99_slowdown: 4.0 * slow,
         // The loop of CPU 0 ended earlier.

@@ -593,3 +593,46 @@ fn successive_runs_hide_their_correlation_where_a_side_has_two() {
         assert_eq!(found.hides_correlation(), expected, "{counts:?}");
     }
 }
+
+/// Returns a run with this share of slow time and this calm pace.
+fn run_of_pace(second: usize, slow: f64, calm_ns: f64) -> Values {
+    let calm_ns = [(0, calm_ns), (1, 3.0 * calm_ns)].into();
+    Values { pace: Some(pace::PaceValues::new(slow, calm_ns)), ..run(second, 0.01) }
+}
+
+/// In pairs, a change of three quantities is found by chance in at most one of twenty comparisons; one of the slow time or of the
+/// calm pace is found alone.
+#[test]
+fn a_change_of_the_pace_is_found_and_no_other() {
+    const TRIALS: usize = 1_000;
+    let mut random = Pcg64Mcg::seed_from_u64(40);
+    // What changes, and how often in percent a change of the slow time and of the calm pace is found, at least and at most.
+    let cases = [
+        ((1.0, 1.0), (0, 3), (0, 3)),
+        ((3.0, 1.0), (95, 100), (0, 7)),
+        ((1.0, 1.02), (0, 7), (95, 100)),
+    ];
+    for ((slower, longer), slow, calm) in cases {
+        let mut found = [0, 0];
+        for _ in 0..TRIALS {
+            let side = |at: usize, slower: f64, longer: f64, random: &mut Pcg64Mcg| {
+                let rows = (0..8).map(|pair| {
+                    let slow = 0.01 * slower * (1.0 + 0.3 * normal(random)).max(0.0);
+                    run_of_pace(2 * pair + at, slow, 10.0 * longer * (1.0 + 0.003 * normal(random)))
+                });
+                rows.collect::<Vec<Values>>()
+            };
+            let sides = [side(0, 1.0, 1.0, &mut random), side(1, slower, longer, &mut random)];
+            let pace = compare_values(names(), sides).pace.expect("each has one");
+            found[0] += usize::from(pace.slow.clear);
+            found[1] += usize::from(pace.calm_ns.clear);
+        }
+        for (found, (least, most)) in found.into_iter().zip([slow, calm]) {
+            let percent = 100.0 * found as f64 / TRIALS as f64;
+            let is_so = (f64::from(least)..=f64::from(most)).contains(&percent);
+            assert!(is_so, "{slower}, {longer}: {percent} % not in {least} to {most}");
+        }
+    }
+    let unknown = [vec![run(0, 0.1)], vec![run_of_pace(1, 0.1, 10.0)]];
+    assert_eq!(compare_values(names(), unknown).pace, None, "that of one run is not known");
+}

@@ -94,6 +94,8 @@ pub fn examine(
             *findings = waits::findings(rule, recording)?;
         } else if rule.judges_releases() && has_releases {
             *findings = releases::findings(rule, recording)?;
+        } else if let Some(paces) = rule.judge_pace(&summary) {
+            *findings = paces;
         }
     }
     let program = run.program.as_ref().map(|program| ProgramRun {
@@ -121,11 +123,12 @@ fn refusal(rule: &Rule, (run, wall_ns): (&Run, u64), required: &Requirements) ->
     rule.refusal(run).or_else(short)
 }
 
-/// Returns why a rule on the threads of a program cannot be judged that found nothing, if so.
+/// Returns why a rule on the threads of a program, or on the pace, cannot be judged that found nothing, if so.
 fn unknown(rule: &Rule, findings: &[Finding], has_waits: bool) -> Option<Doubt> {
     match rule {
         _ if rule.judges_waits() && !has_waits => Some(Doubt::NotAttributed),
         _ if rule.judges_releases() && findings.is_empty() => Some(Doubt::NoReleases),
+        _ if rule.judges_pace() && findings.is_empty() => Some(Doubt::NoPace),
         _ => None,
     }
 }

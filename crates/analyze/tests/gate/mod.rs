@@ -19,6 +19,7 @@ mod all_of_the_time;
 mod kept;
 mod largest_source;
 mod nothing_seen;
+mod slow;
 
 /// Length of the usual recording, in seconds.
 const SECONDS: u64 = 30;

@@ -6,6 +6,7 @@ mod late;
 mod noise;
 mod rate;
 mod release;
+mod slow;
 mod wait;
 mod wakeup;
 
@@ -17,6 +18,7 @@ use super::program::Runs;
 use super::tally::Watched;
 use super::woken::Woken;
 use super::{Doubt, Finding};
+use crate::summary::Summary;
 use anechoic_recording::options::duration;
 use anechoic_recording::stop::StopCondition;
 use anechoic_recording::{Run, methods};
@@ -27,6 +29,7 @@ use std::fmt;
 /// All rules.
 pub static RULES: &[&RuleRow] = &[
     &noise::NOISE,
+    &slow::SLOW,
     &detour::DETOUR,
     &wait::WAIT,
     &release::RELEASE,
@@ -64,6 +67,8 @@ pub struct RuleRow {
 pub enum Unit {
     /// A share of the CPU time, from 0 to 1.
     Share,
+    /// A share of the CPU time that a slower pace takes, from 0 to 1.
+    SlowShare,
     /// Nanoseconds.
     Nanoseconds,
     /// Detours per second and CPU.
@@ -99,6 +104,8 @@ enum Judge {
         /// By the runs of a recorded program; absent if each is judged by itself, like other recordings.
         runs: Option<fn(&Rule, &Runs<'_>) -> Finding>,
     },
+    /// On each CPU, by the pace of its loop; no finding where it is unknown.
+    Pace(fn(&Rule, &Summary) -> Vec<Finding>),
     /// Only in recordings of a program, by the waits of its threads.
     Waits,
     /// Only in recordings of a program, by how late timers released its threads.
@@ -240,7 +247,19 @@ impl Rule {
     pub(super) fn judge(&self, watched: &Watched<'_>) -> Option<Finding> {
         match self.row.judge {
             Judge::Cpu { detours, .. } => Some(detours(self, watched)),
-            Judge::Waits | Judge::Releases | Judge::Wakeups { .. } | Judge::Baseline => None,
+            Judge::Pace(_)
+            | Judge::Waits
+            | Judge::Releases
+            | Judge::Wakeups { .. }
+            | Judge::Baseline => None,
+        }
+    }
+
+    /// Judges it by the pace of the loops; absent for a rule on anything else.
+    pub(super) fn judge_pace(&self, summary: &Summary) -> Option<Vec<Finding>> {
+        match self.row.judge {
+            Judge::Pace(judge) => Some(judge(self, summary)),
+            _ => None,
         }
     }
 
@@ -285,6 +304,11 @@ impl Rule {
         self.judges_waits() || self.judges_releases()
     }
 
+    /// Returns whether it judges the pace of the loops.
+    pub(super) fn judges_pace(&self) -> bool {
+        matches!(self.row.judge, Judge::Pace(_))
+    }
+
     /// Returns whether it judges wake-ups.
     pub(super) fn judges_wakeups(&self) -> bool {
         matches!(self.row.judge, Judge::Wakeups { .. })
@@ -310,6 +334,7 @@ impl Rule {
             Judge::Cpu { counts: judge, .. } => Some(judge(self, counts)),
             Judge::Wakeups { .. } if !counts.latencies => Some(Err(Doubt::NoWakeups)),
             Judge::Wakeups { counts: judge, .. } => Some(judge(self, counts)),
+            Judge::Pace(_) => Some(Err(Doubt::NoPace)),
             Judge::Waits | Judge::Releases => Some(Err(Doubt::NoProgram)),
             Judge::Baseline => None,
         }
@@ -340,7 +365,9 @@ mod tests {
             Ok((rule.source.map(|pattern| pattern.to_string()), rule.longer_than_ns, rule.limit))
         };
         let thread = || Some("thread:*".to_owned());
-        let cases: [(&str, &str, Read); 28] = [
+        let cases: [(&str, &str, Read); 30] = [
+            ("max-slow", "1%", Ok((None, None, 0.01))),
+            ("max-slow", "thread:*=1%", Err("it takes only a limit".into())),
             ("max-noise", "0.1%", Ok((None, None, 0.001))),
             ("max-noise", " thread:* = 0.5 % ", Ok((thread(), None, 0.005))),
             ("max-noise", "0.1", Err("'0.1' is not a percentage".into())),

@@ -3,6 +3,7 @@
 mod certainty;
 mod charts;
 mod culprits;
+mod pace;
 mod program;
 mod row;
 mod sentences;
@@ -79,6 +80,11 @@ pub fn compare(found: &Comparison, view: &View<'_>) -> Screen {
         screen.section("noise of each CPU; differences in percentage points");
         screen.table(cpus(found, view));
     }
+    if let Some(pace) = &found.pace {
+        screen.section("pace between the detours, as a share of the CPU time");
+        screen.table(pace::shares(found, pace));
+        screen.table(pace::calm(found, pace));
+    }
     if found.lengths.len() > 1 {
         screen.section("detours by length, per second and CPU");
         screen.picture(charts::lengths(found), charts::LENGTHS);
@@ -142,6 +148,7 @@ mod tests {
             sources: vec![],
             cpus: vec![],
             other_cpus: false,
+            pace: None,
             lengths: vec![],
             job: None,
             trials: None,

@@ -1,7 +1,7 @@
 //! The sentences of a comparison: the change, its largest sources, and what it is worth.
 
 use super::culprits::explained;
-use super::{Effect, change, in_sentences, name, program, source_name, verdict};
+use super::{Effect, change, in_sentences, name, pace, program, source_name, verdict};
 use crate::style::{capital, listed};
 use crate::units::{asked, count, counted, long, noise, number, number_range, rough_share};
 use anechoic_analyze::compare::{
@@ -59,6 +59,7 @@ pub(super) fn sentences(found: &Comparison) -> Vec<String> {
         Change::NotShown => sentences.extend(changed_alone(found)),
         Change::OneRunDiffers | Change::OneRun => {}
     }
+    sentences.extend(pace::sentences(found));
     if let Some(job) = &found.job {
         let Difference { before, after, clear, .. } = job.difference;
         let [side, other] = in_sentences(found);
@@ -74,7 +75,7 @@ pub(super) fn sentences(found: &Comparison) -> Vec<String> {
     sentences
 }
 
-/// Returns whether less or more is lost, and whether a program clearly takes less or more time.
+/// Returns whether less or more is lost, by detours or by a slower pace, and whether a program clearly takes less or more time.
 fn effect(found: &Comparison) -> Effect {
     let mut worse = match found.verdict {
         Change::Quieter => vec![false],
@@ -86,6 +87,7 @@ fn effect(found: &Comparison) -> Effect {
     let wall = found.program.as_ref().and_then(|program| program.wall_ns);
     let wall = wall.filter(|wall| wall.clear);
     worse.extend(wall.filter(|_| is_tried).map(|wall| wall.after > wall.before));
+    worse.extend(pace::proven(found).into_iter().flatten());
     Effect::from_clear(&worse)
 }
 
@@ -104,7 +106,9 @@ fn not_shown(found: &Comparison, values: &str) -> String {
     });
     let what = match effect(found) {
         Effect::NotShown => change(found.trials.as_ref()),
-        _ => "change of the lost share".to_owned(), // its time changed
+        // Its time or its pace changed.
+        _ if found.program.is_some() => "change of the lost share".to_owned(),
+        _ => "change of the noise".to_owned(),
     };
     format!(
         "No {what} is shown: {values}{}.{}",

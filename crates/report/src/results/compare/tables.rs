@@ -88,7 +88,7 @@ pub(super) fn side_heads(found: &Comparison) -> [&'static str; 2] {
 }
 
 /// Returns a difference of shares of the time, without an interval that is as wide as from nothing less to all more.
-fn share_difference(difference: Difference) -> Difference {
+pub(super) fn share_difference(difference: Difference) -> Difference {
     let interval = difference.interval.filter(|ends| ends.high - ends.low < 2.0);
     Difference { interval, ..difference }
 }

@@ -100,7 +100,7 @@ fn text(
 /// Writes the value that decided a rule: `'max-noise'=3.81%;;5;0`. A program takes one above the limit for critical.
 fn value(rule: &RuleOutcome, finding: &Finding) -> String {
     let (factor, unit) = match rule.unit {
-        Unit::Share | Unit::WakeupShare | Unit::Increase => (100.0, "%"),
+        Unit::Share | Unit::SlowShare | Unit::WakeupShare | Unit::Increase => (100.0, "%"),
         Unit::Nanoseconds => (1e-9, "s"),
         Unit::PerSecond => (1.0, ""),
     };

@@ -30,7 +30,7 @@ pub(super) fn outcome(outcome: Outcome) -> &'static str {
 /// Writes a value in the unit of its rule.
 pub(super) fn quantity(unit: Unit, value: f64) -> String {
     match unit {
-        Unit::Share => noise(value),
+        Unit::Share | Unit::SlowShare => noise(value),
         Unit::Nanoseconds => length(value as u64),
         Unit::PerSecond => per_time(value),
         Unit::WakeupShare => one_in(value),
@@ -61,6 +61,7 @@ fn found(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
     let words = match rule.unit {
         _ if of_program.is_some() => over_runs(rule, finding, of_program.unwrap_or_default(), gate),
         Unit::Share => share(rule, finding, gate),
+        Unit::SlowShare => slow(rule, finding),
         Unit::Nanoseconds => match &finding.wakeups {
             Some(wakeups) => wakeups::longest(rule, finding, wakeups),
             None => longest(rule, finding, gate),
@@ -195,6 +196,24 @@ fn share(rule: &RuleOutcome, finding: &Finding, gate: &Gate) -> String {
     format!("{seen}, {}{assumed}{longer}", bound(Unit::Share, finding))
 }
 
+fn slow(rule: &RuleOutcome, finding: &Finding) -> String {
+    let seen = match finding.value {
+        0.0 => format!("never slow in {}", span(finding.wall_ns)),
+        value => noise(value),
+    };
+    let enough = match (finding.outcome, finding.needed_ns) {
+        (Outcome::Undecided, Some(needed)) => format!("; measure for {} or longer", span(needed)),
+        (Outcome::Undecided, None) if finding.value < rule.limit => "; measure for longer".into(),
+        (Outcome::Undecided, None) => "; over the limit, but perhaps by chance".into(),
+        _ => String::new(),
+    };
+    let assumed = match (finding.value, finding.outcome) {
+        (0.0, Outcome::Pass) => ", if a slow time costs at most 0.1 s",
+        _ => "",
+    };
+    format!("{seen}, {}{assumed}{enough}", bound(Unit::SlowShare, finding))
+}
+
 /// Returns whether a rule limits the length of all detours that another one counts.
 fn bounds_length(limit: &RuleOutcome, rule: &RuleOutcome) -> bool {
     limit.unit == Unit::Nanoseconds && (limit.source.is_none() || limit.source == rule.source)
@@ -281,6 +300,10 @@ const NO_PROGRAM: &str = "only a recorded program waits for a CPU (`anechoic rec
 /// Why nothing is known of how late timers released threads.
 const NO_RELEASES: &str = "no timer released a thread of a recorded program, or the recording was made by an older version";
 
+/// Why nothing is known of a slower pace.
+const NO_PACE: &str =
+    "the pace is not known: `anechoic run` with a threshold of 1us or less measures it";
+
 /// Returns why a rule on the threads of a program cannot be judged.
 fn lacks_threads(doubt: &Doubt) -> &'static str {
     if *doubt == Doubt::NoReleases { NO_RELEASES } else { NO_PROGRAM }
@@ -346,6 +369,7 @@ fn doubt(doubt: &Doubt, required: &Requirements) -> String {
         Doubt::Threshold { threshold_ns } => {
             format!("the threshold of {} hides shorter detours", asked(*threshold_ns))
         }
+        Doubt::NoPace => NO_PACE.into(),
         Doubt::FewRunsOfProgram { .. } => FEW_RUNS_OF_PROGRAM.into(),
         Doubt::NoProgram | Doubt::NoReleases => lacks_threads(doubt).into(),
         Doubt::CpuTime { missing_ns } => missing(*missing_ns),

@@ -25,7 +25,6 @@ const DECADES: f64 = 2.0;
 /// Returns what a slower pace cost, if it did.
 pub(crate) fn sentence(summary: &Summary) -> Option<String> {
     let pace = summary.pace.as_ref()?;
-    let one = pace.cpus.len() == 1;
     let all_the_time = slower_than_class(pace).map(|cpu| {
         format!(
             "CPU {} was slower than the fastest of its class by {} all the time.",
@@ -40,9 +39,8 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
         };
         let on = most(pace).map(|cpu| format!(", mostly on CPU {}", cpu.cpu)).unwrap_or_default();
         format!(
-            "Between the detours {} slower than calm at times, which cost another {}{certainty}{on}: the core's other \
-             thread was busy, or the clock rate lower.",
-            if one { "it was" } else { "they were" },
+            "A pace slower than calm between the detours cost another {}{certainty}{on}: probably the core's other thread was \
+             busy, or the clock rate lower.",
             noise(pace.slow),
         )
     });
