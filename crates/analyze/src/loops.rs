@@ -65,6 +65,10 @@ fn not_watched(recording: &Recording) -> Problem {
             "its passes were timed as a whole, so the lost time is unknown",
             "see `anechoic summary` for the passes",
         ),
+        methods::PACE => (
+            "its probes leave interruptions out, so there is no lost time",
+            "see `anechoic summary` for what was short, and `anechoic run` for the lost time",
+        ),
         _ => (
             "gaps inside its samples were not watched, so the lost time is unknown",
             "measure without --pure, or see `anechoic summary` for the samples",

@@ -214,6 +214,10 @@ pub enum Place {
 pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
     let recordings = || configurations.iter().flat_map(|configuration| &configuration.recordings);
     let method = shared_method(configurations)?;
+    if method == methods::PACE {
+        let why = "probes of the pace have no samples to rank";
+        return Err(usage(why, "`anechoic summary` shows what was short in each recording"));
+    }
     let shared = SharedSets::find(&recordings().copied().collect::<Vec<_>>())?;
     let (mut found, mut repeated, mut curves) = (Vec::new(), true, Curves::default());
     for (at, configuration) in configurations.iter().enumerate() {

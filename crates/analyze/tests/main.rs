@@ -16,6 +16,7 @@ mod memory;
 mod one_after_the_other;
 mod pace;
 mod paging;
+mod probed;
 mod recording;
 mod sampled;
 mod samples;

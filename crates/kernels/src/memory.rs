@@ -72,6 +72,7 @@ pub static KERNELS: &[MemoryKernel] = &[
     random::READ,
     random::WRITE,
     random::READ_LOCAL,
+    random::READ_ON,
     random::WRITE_LOCAL,
     code::KERNEL,
     matrix::OPTIMISED,

@@ -111,6 +111,7 @@ const MEMORY_LOOPS: &[(&str, Counts, usize)] = &[
     ("write-sequential", &[(Movdqa, 4), (Add, 1), (Dec, 1), (Jne, 1)], 4),
     ("read-random", &[(Mov, 1), (Dec, 1), (Jne, 1)], 1),
     ("read-random-local", &[(Mov, 1), (Dec, 1), (Jne, 1)], 1),
+    ("read-random-on", &[(Mov, 1), (Dec, 1), (Jne, 1)], 1),
     ("write-random", &[(Mov, 2), (Dec, 1), (Jne, 1)], 2),
     ("write-random-local", &[(Mov, 2), (Dec, 1), (Jne, 1)], 2),
     ("matrix", &[(Mov, 1), (Imul, 1), (Add, 3), (Dec, 1), (Jne, 1)], 2),

@@ -17,7 +17,7 @@ use anechoic_recording::switch::Partners;
 pub use anechoic_recording::switch::Ring;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-pub use threads::{Policy, Wake};
+pub use threads::{Pinning, Policy, Probes, Wake};
 
 /// What a run measures.
 #[derive(Debug, Clone)]
@@ -97,6 +97,8 @@ pub enum Work {
     Sample(Sample),
     /// Sleeps, and notes when it is woken.
     Wake(Wake),
+    /// Probes what slows work that nothing interrupts.
+    Probe(Probes),
 }
 
 /// How to watch for detours.
@@ -150,15 +152,6 @@ pub enum Samples {
         /// The largest number.
         most: u64,
     },
-}
-
-/// Where the loops of a cell run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pinning {
-    /// One loop pinned to each of these CPUs, in ascending order, at least one.
-    Cpus(Vec<u32>),
-    /// One loop, wherever the scheduler puts it.
-    Anywhere,
 }
 
 /// A thread on each of some CPUs that passes over its own workspace again and again.
@@ -298,7 +291,7 @@ impl Experiment {
     pub(crate) fn watch(&self) -> Option<Watch> {
         self.cells.iter().find_map(|cell| match cell.work {
             Work::Watch(watch) => Some(watch),
-            Work::Sample(_) | Work::Wake(_) => None,
+            Work::Sample(_) | Work::Wake(_) | Work::Probe(_) => None,
         })
     }
 
@@ -364,6 +357,11 @@ impl Cell {
         Cell::new(Work::Watch(watch), Pinning::Cpus(cpus))
     }
 
+    /// Creates a cell of loops that probe their CPUs.
+    pub(crate) fn probing(probes: Probes, on: Pinning) -> Self {
+        Cell::new(Work::Probe(probes), on)
+    }
+
     /// Creates a cell of threads that sleep and are woken.
     #[must_use]
     pub fn waking(wake: Wake, cpus: Vec<u32>) -> Self {
@@ -383,6 +381,7 @@ impl Cell {
         let sample = match &self.work {
             Work::Watch(watch) => return watch.duration,
             Work::Wake(wake) => return wake.expected(),
+            Work::Probe(probes) => return probes.duration,
             Work::Sample(sample) => sample,
         };
         let one = sample.amount.length().unwrap_or_default();
@@ -405,7 +404,7 @@ impl Cell {
     pub fn sample(&self) -> Option<&Sample> {
         match &self.work {
             Work::Sample(sample) => Some(sample),
-            Work::Watch(_) | Work::Wake(_) => None,
+            Work::Watch(_) | Work::Wake(_) | Work::Probe(_) => None,
         }
     }
 }
@@ -434,17 +433,6 @@ impl Amount {
         match self {
             Amount::Grain(time) | Amount::Window(time) => Some(time),
             Amount::Pass => None,
-        }
-    }
-}
-
-impl Pinning {
-    /// Returns the CPUs that the loops are pinned to.
-    #[must_use]
-    pub fn cpus(&self) -> &[u32] {
-        match self {
-            Pinning::Cpus(cpus) => cpus,
-            Pinning::Anywhere => &[],
         }
     }
 }

@@ -230,7 +230,7 @@ impl<'m> AnyBody<'m> {
             }
             Kernel::OnMemory(on_memory, params) => {
                 let is_prepared = memory.prepared.replace(kernel) == Some(kernel);
-                let lines = memory.lines();
+                let lines = memory.mapping.lines();
                 let workspace = match is_prepared {
                     true => Workspace { lines, params },
                     false => (on_memory.prepare)(&params, lines),
@@ -337,11 +337,5 @@ impl Memory {
     /// Returns which pages it has.
     pub(crate) fn obtained(&self) -> Obtained {
         self.mapping.obtained()
-    }
-
-    fn lines(&mut self) -> &mut [Line] {
-        let count = self.mapping.bytes() / size_of::<Line>();
-        // SAFETY: the mapping is aligned to pages, any bytes are a valid line, and it is borrowed as long as the lines.
-        unsafe { std::slice::from_raw_parts_mut(self.mapping.start().cast().as_ptr(), count) }
     }
 }

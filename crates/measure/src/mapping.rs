@@ -4,6 +4,7 @@ mod page_sizes;
 
 pub(crate) use page_sizes::PageSizes;
 
+use anechoic_kernels::memory::Line;
 use anechoic_recording::{Parameters, Problem, ProblemKind};
 use anechoic_system::huge_pages::{self, Change};
 use anechoic_system::machine::Root;
@@ -178,6 +179,13 @@ impl Mapping {
     /// Returns the size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Returns it as cache lines.
+    pub(crate) fn lines(&mut self) -> &mut [Line] {
+        let count = self.bytes() / size_of::<Line>();
+        // SAFETY: the mapping is aligned to pages, any bytes are a valid line, and it is borrowed as long as the lines.
+        unsafe { std::slice::from_raw_parts_mut(self.start().cast().as_ptr(), count) }
     }
 
     /// Returns which pages the kernel really gave, according to its own list.

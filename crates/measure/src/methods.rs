@@ -12,6 +12,7 @@ mod fwq;
 pub mod interference;
 mod loops;
 mod memory;
+mod pace;
 mod paging;
 mod serial;
 mod switch;
@@ -71,6 +72,7 @@ pub static METHODS: &[&Method] = &[
     &interference::METHOD,
     &serial::METHOD,
     &memory::METHOD,
+    &pace::METHOD,
     &paging::METHOD,
     &switch::METHOD,
     &wakeup::METHOD,

@@ -13,6 +13,7 @@ pub(crate) mod job;
 pub(crate) mod pacing;
 pub(crate) mod place;
 pub(crate) mod preemptor;
+pub(crate) mod probing;
 mod ring;
 mod ring_members;
 pub(crate) mod round;

@@ -83,6 +83,7 @@ mod part;
 mod part_file;
 mod pattern;
 mod policy;
+pub mod probes;
 mod problem;
 mod program;
 pub mod rates;

@@ -34,6 +34,8 @@ pub const PAGING: &str = "paging";
 pub const SWITCH: &str = "switch";
 /// How late a timer wakes a thread.
 pub const WAKEUP: &str = "wakeup";
+/// Probes of what slows work that nothing interrupts.
+pub const PACE: &str = "pace";
 /// Ranks that compute and meet.
 pub const BSP: &str = "bsp";
 /// How fast the kernel's own counters grew, second by second (`anechoic monitor`).

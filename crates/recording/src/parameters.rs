@@ -5,6 +5,7 @@ use crate::cell::Cell;
 use crate::columns::{Decoder, Encoder};
 use crate::field::{Field, Kind};
 use crate::parallel::Meeting;
+use crate::probes::Probe;
 use crate::switch::Ring;
 use crate::wakeup::Sleep;
 use parquet::data_type::{ByteArray, ByteArrayType};
@@ -77,6 +78,10 @@ pub struct Parameters {
     /// How the thread slept before each sample, if the samples are wake-ups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sleep: Option<Sleep>,
+    /// The probes of the pace, if the samples are theirs: one after the other, then from the first again. The count of such a
+    /// sample is the middle of its steps, in ticks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<Probe>,
     /// Whether kernel events were switched off during the series, on purpose.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub events_off: bool,

@@ -129,6 +129,7 @@ fn the_reference_lists_every_parameter_of_a_series() {
         let plain = match name.as_str() {
             "ring" | "library" | "sleep" => "object",
             _ if schema["type"] == "boolean" => "bool",
+            _ if schema["type"] == "array" => "list",
             _ => "text",
         };
         let kind = schema["format"].as_str().unwrap_or(plain);

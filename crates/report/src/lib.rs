@@ -59,6 +59,7 @@ pub use results::measured::{measured, spectrum};
 pub use results::memory::memory;
 pub use results::monitored::amount_of_rate;
 pub use results::paging::paging;
+pub use results::probed::probed;
 pub use results::rank::rank;
 pub use results::repeat::repeat;
 pub use results::schemas;

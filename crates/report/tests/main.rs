@@ -20,6 +20,7 @@ mod methods;
 mod monitored;
 mod paging;
 mod phases;
+mod probed;
 mod published;
 mod rank;
 mod sampled;

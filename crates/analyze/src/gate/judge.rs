@@ -88,14 +88,10 @@ pub fn examine(
     };
     let elapsed_ns = run.clock.ns(run.end_ticks.saturating_sub(run.start_ticks));
     let (mut findings, counted) = gate.finish();
-    let (has_waits, has_releases) = (are_known(recording), releases_are_known(recording));
+    let has_waits = are_known(recording);
     for (rule, findings) in rules.iter().zip(&mut findings) {
-        if rule.judges_waits() && has_waits {
-            *findings = waits::findings(rule, recording)?;
-        } else if rule.judges_releases() && has_releases {
-            *findings = releases::findings(rule, recording)?;
-        } else if let Some(paces) = rule.judge_pace(&summary) {
-            *findings = paces;
+        if let Some(other) = found_beside(rule, recording, &summary)? {
+            *findings = other;
         }
     }
     let program = run.program.as_ref().map(|program| ProgramRun {
@@ -112,6 +108,22 @@ pub fn examine(
     let refused = refused.collect();
     let (summary, job) = (Some(summary), run.parallel.clone());
     Ok(Examined { summary, judged, findings, refused, program, job })
+}
+
+/// Judges a rule on something else than detours: the waits and releases of a program's threads, or the pace. Absent for other
+/// rules, and where nothing is known of that.
+fn found_beside(
+    rule: &Rule,
+    recording: &Recording,
+    summary: &Summary,
+) -> Result<Option<Vec<Finding>>, Problem> {
+    if rule.judges_waits() && are_known(recording) {
+        return waits::findings(rule, recording).map(Some);
+    }
+    if rule.judges_releases() && releases_are_known(recording) {
+        return releases::findings(rule, recording).map(Some);
+    }
+    Ok(rule.judge_pace(summary))
 }
 
 /// Returns why a rule cannot be judged on a run of which `wall_ns` are kept, if so: it is no sample for it, or was watched for too

@@ -134,6 +134,7 @@ fn cell_seconds(cell: &Cell) -> f64 {
         Work::Watch(watch) => watch.duration.as_secs_f64(),
         Work::Sample(sample) => sample_seconds(&sample),
         Work::Wake(wake) => wake.interval.as_secs_f64() * wake.expiries as f64,
+        Work::Probe(probes) => probes.duration.as_secs_f64(),
     }
 }
 

@@ -23,6 +23,7 @@ mod monitor;
 mod own_work;
 mod pace;
 mod paging;
+mod probes;
 mod record;
 mod record_stop;
 mod releases;

@@ -38,6 +38,13 @@ pub(super) const WRITE_LOCAL: MemoryKernel = MemoryKernel {
     ..WRITE
 };
 
+pub(super) const READ_ON: MemoryKernel = MemoryKernel {
+    id: "read-random-on",
+    what: "follows pointers through the working set in random order, each time from where it ended: longer when its lines left the caches or the TLB",
+    run: read_on,
+    ..READ
+};
+
 /// Lines of 64 pages of 4 KiB.
 const LOCAL_LINES: usize = 64 * 4096 / size_of::<Line>();
 /// The initial state of the generator; any constant will do.
@@ -51,6 +58,8 @@ const WRITTEN: usize = 1;
 const POSITION: usize = 2;
 /// The word of line k with the number of the line at position k.
 const LINE_AT: usize = 3;
+/// The word of the first line with the number of the line at which a walk ended that goes on from there.
+const ENDED_AT: usize = 4;
 
 /// Links all lines to one cycle that begins with the first, in random order among each `local` neighbouring lines.
 fn cycle<'m>(params: &Params, lines: &'m mut [Line], local: usize) -> Workspace<'m> {
@@ -71,6 +80,7 @@ fn cycle<'m>(params: &Params, lines: &'m mut [Line], local: usize) -> Workspace<
         line.0[WRITTEN] = 0;
         line.0[POSITION] = position as u64;
     }
+    set[0].0[ENDED_AT] = 0;
     Workspace { lines, params: *params }
 }
 
@@ -93,7 +103,27 @@ fn position(params: &Params, iterations: u64) -> u64 {
 
 #[inline(never)]
 fn read(workspace: &mut Workspace<'_>, iterations: u64) -> u64 {
-    let mut at = workspace.lines.as_mut_ptr();
+    let at = follow(workspace.lines.as_mut_ptr(), iterations);
+    // SAFETY: it is a line of the workspace, whose addresses were exposed.
+    unsafe { (*at).0[POSITION] }
+}
+
+/// Returns by how many positions the walk went on.
+#[inline(never)]
+fn read_on(workspace: &mut Workspace<'_>, iterations: u64) -> u64 {
+    let lines = workspace.params.lines() as u64;
+    let before = (workspace.lines[0].0[ENDED_AT] % lines) as usize;
+    let first = workspace.lines.as_mut_ptr();
+    let at = follow(&raw mut workspace.lines[before], iterations);
+    workspace.lines[0].0[ENDED_AT] = (at.addr() - first.addr()) as u64 / Line::BYTES;
+    let [start, end] = [before, (at.addr() - first.addr()) / Line::BYTES as usize]
+        .map(|line| workspace.lines[line].0[POSITION]);
+    (end + lines - start) % lines
+}
+
+/// Follows this many pointers.
+#[inline(always)]
+fn follow(mut at: *mut Line, iterations: u64) -> *mut Line {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every line's first word is the address of a line of the workspace.
     unsafe {
@@ -118,8 +148,7 @@ fn read(workspace: &mut Workspace<'_>, iterations: u64) -> u64 {
             options(readonly, nostack),
         );
     }
-    // SAFETY: the loop ended at a line of the workspace, whose addresses were exposed.
-    unsafe { (*at).0[POSITION] }
+    at
 }
 
 /// Writes into each line how many were left to visit.
@@ -190,6 +219,21 @@ mod tests {
             let expected = if local == LOCAL_LINES { parts..=parts } else { 0..=lines };
             assert!(expected.contains(&jumps), "{jumps} jumps in {lines} lines");
         }
+    }
+
+    #[test]
+    fn a_walk_that_goes_on_visits_every_line_before_one_again() {
+        let params = Params { bytes: 97 * Line::BYTES };
+        let mut memory = vec![Line::ZERO; 100];
+        let mut workspace = cycle(&params, &mut memory, usize::MAX);
+        let mut at = vec![];
+        for _ in 0..97 {
+            assert_eq!(read_on(&mut workspace, 1_000), position(&params, 1_000));
+            at.push(workspace.lines[0].0[ENDED_AT]);
+        }
+        // 1,000 steps are 30 more than ten times around, which has no factor in common with 97.
+        at.sort_unstable();
+        assert!(at.iter().copied().eq(0..97), "{at:?}");
     }
 
     #[test]

@@ -1,7 +1,28 @@
-//! How the threads of a cell are scheduled, and how they sleep.
+//! Where the threads of a cell run, how they are scheduled, and what those do that take no samples of a kernel.
 
+use anechoic_recording::probes::Probe;
 use anechoic_recording::wakeup::WakingCall;
 use std::time::Duration;
+
+/// Where the loops of a cell run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pinning {
+    /// One loop pinned to each of these CPUs, in ascending order, at least one.
+    Cpus(Vec<u32>),
+    /// One loop, wherever the scheduler puts it.
+    Anywhere,
+}
+
+impl Pinning {
+    /// Returns the CPUs that the loops are pinned to.
+    #[must_use]
+    pub fn cpus(&self) -> &[u32] {
+        match self {
+            Pinning::Cpus(cpus) => cpus,
+            Pinning::Anywhere => &[],
+        }
+    }
+}
 
 /// How loops are scheduled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +74,15 @@ pub struct Wake {
     pub call: Option<WakingCall>,
     /// The size of the memory that it reads after each wake-up, in bytes; 0 for none.
     pub set_bytes: u64,
+}
+
+/// How to probe what slows work that nothing interrupts.
+#[derive(Debug, Clone, Copy)]
+pub struct Probes {
+    /// The time for it.
+    pub duration: Duration,
+    /// The probes, which take turns.
+    pub probes: &'static [Probe],
 }
 
 /// Another thread, which is to wake the one of a cell, is ready this long after the start.

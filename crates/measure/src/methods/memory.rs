@@ -231,7 +231,7 @@ fn other_bytes(chosen: &[Chosen]) -> u64 {
 }
 
 /// Returns the sizes of a CPU's data caches, and a note if some of them are hidden.
-fn data_caches(machine: &Machine, cpu: u32) -> (DataCaches, Option<String>) {
+pub(super) fn data_caches(machine: &Machine, cpu: u32) -> (DataCaches, Option<String>) {
     let known = machine.cpus.iter().find(|known| known.cpu == cpu);
     let data = || {
         let caches = known.into_iter().flat_map(|known| &known.caches);

@@ -1,5 +1,6 @@
 //! Converts an experiment to rounds: which loop does what, at the same time as which others.
 
+mod probing;
 mod waking;
 
 use super::error::no_samples;
@@ -104,7 +105,7 @@ pub(super) fn schedule(
 fn repeats(cell: &Cell) -> bool {
     match cell.work {
         Work::Wake(_) => cell.events_off,
-        Work::Watch(_) | Work::Sample(_) => !cell.events_off,
+        Work::Watch(_) | Work::Sample(_) | Work::Probe(_) => !cell.events_off,
     }
 }
 
@@ -261,6 +262,10 @@ impl Rounds<'_> {
                 Work::Wake(wake) => {
                     (expected, length) = (wake.expected(), Some(wake.interval));
                     Job::Wake(self.waking(cell, wake, (lane, cpu))?)
+                }
+                Work::Probe(probes) => {
+                    expected = probes.duration;
+                    Job::Probe(self.probing(cell, probes, cpu))
                 }
             };
             jobs.push((lane, job));

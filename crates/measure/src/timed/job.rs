@@ -1,6 +1,7 @@
 //! What a loop does in a round.
 
 use super::gate::Gate;
+use super::probing::Probing;
 use super::sampling::{Ready, Sampling, Workspaces};
 use super::sinks::{Done, Sinks};
 use super::waker::Calls;
@@ -19,6 +20,8 @@ pub(crate) enum Job {
     Sample(Sampling),
     /// Sleeps, and notes when it is woken.
     Wake(Waking),
+    /// Probes what slows work that nothing interrupts.
+    Probe(Probing),
 }
 
 impl Job {
@@ -28,6 +31,7 @@ impl Job {
             Job::Watch(job) => job.fifo.then_some(FIFO_PRIORITY),
             Job::Sample(job) => job.fifo.then_some(FIFO_PRIORITY),
             Job::Wake(job) => job.priority,
+            Job::Probe(job) => job.fifo.then_some(FIFO_PRIORITY),
         }
     }
 
@@ -37,13 +41,14 @@ impl Job {
             Job::Watch(_) => None,
             Job::Sample(job) => Some(job.series),
             Job::Wake(job) => Some(job.series),
+            Job::Probe(job) => Some(job.series),
         }
     }
 
     /// Returns what it shares with the thread that wakes it, if one does.
     pub(crate) fn calls(&self) -> Option<&Arc<Calls>> {
         match self {
-            Job::Watch(_) | Job::Sample(_) => None,
+            Job::Watch(_) | Job::Sample(_) | Job::Probe(_) => None,
             Job::Wake(job) => job.waker.as_ref().map(|(_, calls)| calls),
         }
     }
@@ -51,7 +56,7 @@ impl Job {
     /// Returns how it takes samples, if it does.
     pub(crate) fn sampling(&self) -> Option<&Sampling> {
         match self {
-            Job::Watch(_) | Job::Wake(_) => None,
+            Job::Watch(_) | Job::Wake(_) | Job::Probe(_) => None,
             Job::Sample(job) => Some(job),
         }
     }
@@ -60,7 +65,7 @@ impl Job {
     /// CPU, and not where the CPU was idle between samples.
     pub(crate) fn keeps_busy(&self) -> bool {
         match self {
-            Job::Watch(_) => true,
+            Job::Watch(_) | Job::Probe(_) => true,
             Job::Sample(job) => !job.shares_cpu,
             Job::Wake(_) => false,
         }
@@ -78,7 +83,7 @@ impl Job {
 
     /// Returns whether its loops end at a common time, so that a late one is not waited for.
     pub(crate) fn ends_on_time(&self) -> bool {
-        matches!(self, Job::Watch(_) | Job::Wake(_))
+        !matches!(self, Job::Sample(_))
     }
 
     /// Prepares memory and touches what the job will use.
@@ -99,6 +104,7 @@ impl Job {
                 waking::warm_up();
                 Ok(None)
             }
+            Job::Probe(job) => job.prepare().map(|()| None),
         }
     }
 
@@ -119,6 +125,7 @@ impl Job {
             Job::Watch(job) => Some(job.run(gate, &mut sinks.gaps, sinks.paces.as_mut())),
             Job::Sample(job) => ready.map(|ready| job.run(ready, gate, sinks)),
             Job::Wake(job) => Some(job.run(gate, sinks)),
+            Job::Probe(job) => Some(job.run(gate, sinks)),
         }
     }
 }

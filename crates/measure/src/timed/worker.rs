@@ -153,6 +153,13 @@ impl Worker<'_> {
         jobs.sort_by_key(|job| (kernel(job), bytes(job)));
         jobs.dedup_by_key(|job| kernel(job));
         jobs.into_iter().for_each(|job| job.warm_up(workspaces, sinks));
+        for (_, job) in self.jobs() {
+            if let Job::Probe(probing) = job
+                && let Some(pages) = probing.obtained()
+            {
+                self.hub.obtained(self.lane, pages);
+            }
+        }
     }
 
     /// Blocks all blockable signals (the housekeeper takes them), pins the thread and checks that it may use

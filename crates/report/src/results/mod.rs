@@ -30,6 +30,7 @@ mod model;
 pub mod monitored;
 pub mod paging;
 pub mod phases;
+pub mod probed;
 pub mod rank;
 pub mod rank_wakeups;
 pub mod repeat;
@@ -65,6 +66,7 @@ pub static RESULTS: &[&dyn AnyRow] = &[
     &paging::PAGING,
     &switch::SWITCH,
     &wakeup::WAKEUP,
+    &probed::PROBED,
     &summary::SUMMARY,
     &iterations::ITERATIONS,
     &counted::COUNTED,

@@ -301,12 +301,16 @@ const NO_PROGRAM: &str = "only a recorded program waits for a CPU (`anechoic rec
 const NO_RELEASES: &str = "no timer released a thread of a recorded program, or the recording was made by an older version";
 
 /// Why nothing is known of a slower pace.
-const NO_PACE: &str =
-    "the pace is not known: `anechoic run` with a threshold of 1us or less measures it";
+const NO_PACE: &str = "the pace is not known: only a run of `anechoic run` that ended, with a threshold of 1us or less, has it, and not one of an older \
+                       version";
 
-/// Returns why a rule on the threads of a program cannot be judged.
-fn lacks_threads(doubt: &Doubt) -> &'static str {
-    if *doubt == Doubt::NoReleases { NO_RELEASES } else { NO_PROGRAM }
+/// Returns why a rule on the threads of a program or on the pace cannot be judged.
+fn unknown(doubt: &Doubt) -> &'static str {
+    match doubt {
+        Doubt::NoReleases => NO_RELEASES,
+        Doubt::NoPace => NO_PACE,
+        _ => NO_PROGRAM,
+    }
 }
 
 /// Why other rules do not apply to wake-ups.
@@ -369,9 +373,8 @@ fn doubt(doubt: &Doubt, required: &Requirements) -> String {
         Doubt::Threshold { threshold_ns } => {
             format!("the threshold of {} hides shorter detours", asked(*threshold_ns))
         }
-        Doubt::NoPace => NO_PACE.into(),
         Doubt::FewRunsOfProgram { .. } => FEW_RUNS_OF_PROGRAM.into(),
-        Doubt::NoProgram | Doubt::NoReleases => lacks_threads(doubt).into(),
+        Doubt::NoProgram | Doubt::NoReleases | Doubt::NoPace => unknown(doubt).into(),
         Doubt::CpuTime { missing_ns } => missing(*missing_ns),
         Doubt::Unread => "a recording could not be read".into(),
         Doubt::OneRun => ONE_RUN.into(),
