@@ -6,7 +6,7 @@
 mod shortage;
 mod windows;
 
-pub use shortage::{SHORTAGES, Shortage};
+pub use shortage::Shortage;
 
 use crate::blocks::bounds_of_lasting;
 use crate::facts::Facts;
@@ -16,6 +16,7 @@ use anechoic_recording::run::Ended;
 use anechoic_recording::{Problem, Recording};
 use schemars::JsonSchema;
 use serde::Serialize;
+use shortage::SHORTAGES;
 use windows::{CpuProbes, Paced};
 
 /// Length of the times for which it is decided what was short.

@@ -206,6 +206,21 @@ pub enum Place {
     Highest,
 }
 
+/// Returns why configurations have no experiment in common.
+fn no_experiments(method: &str, sets_left_out: u64) -> Problem {
+    if sets_left_out > 0 {
+        let remedy = "measure all configurations on the same machine with the same options";
+        return usage("the working sets of the configurations differ", remedy);
+    }
+    if method == methods::PROGRAM {
+        let why = "recordings of a program have no samples to rank";
+        return usage(why, "`anechoic compare` compares two sides of them");
+    }
+    let remedy =
+        "rank recordings of `anechoic measure fwq`, `ftq`, `tick`, `loops`, `memory` or `paging`";
+    usage(format!("the method {method} has no samples that compare"), remedy)
+}
+
 /// Ranks configurations by their noise in each experiment.
 ///
 /// # Errors
@@ -228,16 +243,7 @@ pub fn rank(configurations: &[Configuration<'_>]) -> Result<Ranking, Problem> {
     }
     let keys: BTreeSet<&Key> = found.iter().flat_map(BTreeMap::keys).collect();
     if keys.is_empty() {
-        if shared.left_out > 0 {
-            let remedy = "measure all configurations on the same machine with the same options";
-            return Err(usage("the working sets of the configurations differ", remedy));
-        }
-        if method == methods::PROGRAM {
-            let why = "recordings of a program have no samples to rank";
-            return Err(usage(why, "`anechoic compare` compares two sides of them"));
-        }
-        let remedy = "rank recordings of `anechoic measure fwq`, `ftq`, `tick`, `loops`, `memory` or `paging`";
-        return Err(usage(format!("the method {method} has no samples that compare"), remedy));
+        return Err(no_experiments(method, shared.left_out));
     }
     let rows: Vec<Row> = keys
         .iter()

@@ -430,7 +430,7 @@ fn a_slower_pace() {
     insta::assert_snapshot!(whole(&slow));
     let calm = vec![cpu(0, 10.36, 0.0, 0.0), cpu(1, 10.36, 0.0, 0.0004)];
     let calm = Summary { pace: Some(pace(0.0002, calm)), ..made::summary() };
-    assert!(screen(&calm).contains("checks passed: alignment, audit, losses none, pace"));
+    assert!(screen(&calm).contains("checks passed: alignment, audit, losses none, slow time"));
     assert!(!screen(&calm).contains("slower"), "{}", screen(&calm));
 }
 

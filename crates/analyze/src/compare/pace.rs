@@ -46,17 +46,24 @@ pub(super) fn pace(sides: &[Vec<Values>; 2], design: &Design) -> Option<PaceChan
     if sides.iter().flatten().any(|run| run.pace.is_none()) {
         return None;
     }
-    let known = |run: &Values| run.pace.clone().unwrap_or_default();
     let cpus: Vec<u32> = in_all(sides, |run| known(run).calm_ns.keys().copied().collect());
-    let calm = |run: &Values| {
-        let pace = known(run);
-        let on_cpus: Vec<f64> =
-            cpus.iter().filter_map(|cpu| pace.calm_ns.get(cpu)).copied().collect();
-        mean(&on_cpus).unwrap_or_default()
-    };
-    let rows =
-        [each(sides, |run| known(run).slow), each(sides, |run| known(run).lost), each(sides, calm)];
+    let rows = [
+        each(sides, |run| known(run).slow),
+        each(sides, |run| known(run).lost),
+        each(sides, |run| mean_calm_ns(run, &cpus)),
+    ];
     let found = differences(&rows, design);
     let [slow, lost, calm_ns] = found[..] else { return None };
     (!cpus.is_empty()).then_some(PaceChange { slow, lost, calm_ns })
+}
+
+fn known(run: &Values) -> PaceValues {
+    run.pace.clone().unwrap_or_default()
+}
+
+/// Returns the mean time of a calm iteration on these CPUs.
+fn mean_calm_ns(run: &Values, cpus: &[u32]) -> f64 {
+    let calm_ns = known(run).calm_ns;
+    let on_cpus: Vec<f64> = cpus.iter().filter_map(|cpu| calm_ns.get(cpu)).copied().collect();
+    mean(&on_cpus).unwrap_or_default()
 }

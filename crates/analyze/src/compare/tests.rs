@@ -600,6 +600,15 @@ fn run_of_pace(second: usize, slow: f64, calm_ns: f64) -> Values {
     Values { pace: Some(pace::PaceValues::new(slow, calm_ns)), ..run(second, 0.01) }
 }
 
+/// Returns eight runs of a side, each next to one of the other side.
+fn runs_of_pace(side: usize, slower: f64, longer: f64, random: &mut Pcg64Mcg) -> Vec<Values> {
+    let run = |pair: usize| {
+        let slow = 0.01 * slower * (1.0 + 0.3 * normal(random)).max(0.0);
+        run_of_pace(2 * pair + side, slow, 10.0 * longer * (1.0 + 0.003 * normal(random)))
+    };
+    (0..8).map(run).collect()
+}
+
 /// In pairs, a change of three quantities is found by chance in at most one of twenty comparisons; one of the slow time or of the
 /// calm pace is found alone.
 #[test]
@@ -615,14 +624,10 @@ fn a_change_of_the_pace_is_found_and_no_other() {
     for ((slower, longer), slow, calm) in cases {
         let mut found = [0, 0];
         for _ in 0..TRIALS {
-            let side = |at: usize, slower: f64, longer: f64, random: &mut Pcg64Mcg| {
-                let rows = (0..8).map(|pair| {
-                    let slow = 0.01 * slower * (1.0 + 0.3 * normal(random)).max(0.0);
-                    run_of_pace(2 * pair + at, slow, 10.0 * longer * (1.0 + 0.003 * normal(random)))
-                });
-                rows.collect::<Vec<Values>>()
-            };
-            let sides = [side(0, 1.0, 1.0, &mut random), side(1, slower, longer, &mut random)];
+            let sides = [
+                runs_of_pace(0, 1.0, 1.0, &mut random),
+                runs_of_pace(1, slower, longer, &mut random),
+            ];
             let pace = compare_values(names(), sides).pace.expect("each has one");
             found[0] += usize::from(pace.slow.clear);
             found[1] += usize::from(pace.calm_ns.clear);

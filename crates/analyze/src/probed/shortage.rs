@@ -24,7 +24,7 @@ pub enum Shortage {
 }
 
 /// All of them.
-pub const SHORTAGES: [Shortage; 5] =
+pub(super) const SHORTAGES: [Shortage; 5] =
     [Shortage::Clock, Shortage::Core, Shortage::Cache, Shortage::Bandwidth, Shortage::Unclear];
 
 /// Work in the core that is slower by this is slow; of calm windows of 0.1 s 95 % are within 3 % in a guest on a shared host.
@@ -77,13 +77,9 @@ impl Slowdowns {
     /// Takes them from the times of these probes relative to the calm ones, and from the usual standard error of a window of
     /// each, as a share. A probe that is missing was not slow.
     pub(super) fn new(probes: &[Probe], slower: &[f64], errors: &[f64]) -> Self {
-        let of_probe = |name: &str, values: &[f64]| {
-            let place = probes.iter().position(|probe| probe.name == name);
-            place.and_then(|place| values.get(place)).copied()
-        };
-        let slowdown = |name: &str| of_probe(name, slower).unwrap_or(1.0);
+        let slowdown = |name: &str| value_of(name, probes, slower).unwrap_or(1.0);
         let in_core = [CHAIN, ADDITIONS, FIRST_LEVEL, SECOND_LEVEL].into_iter();
-        let error = in_core.filter_map(|name| of_probe(name, errors)).fold(0.0, f64::max);
+        let error = in_core.filter_map(|name| value_of(name, probes, errors)).fold(0.0, f64::max);
         Self {
             chain: slowdown(CHAIN),
             additions: slowdown(ADDITIONS),
@@ -119,6 +115,12 @@ impl Slowdowns {
         ];
         all.into_iter().filter(|(is_short, _)| *is_short).map(|(_, what)| what).collect()
     }
+}
+
+/// Returns the value of the probe with this name; absent if there is none.
+fn value_of(name: &str, probes: &[Probe], values: &[f64]) -> Option<f64> {
+    let place = probes.iter().position(|probe| probe.name == name)?;
+    values.get(place).copied()
 }
 
 #[cfg(test)]

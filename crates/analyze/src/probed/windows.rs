@@ -78,28 +78,22 @@ impl CpuProbes {
     /// Judges each window in which every probe has enough samples.
     pub(super) fn paced(&self) -> Paced {
         let is_known = |times: &Vec<Times>| times.iter().all(|times| times.count >= FEWEST);
-        let known: Vec<(u64, &Vec<Times>)> = self
-            .windows
-            .iter()
-            .filter(|(_, times)| is_known(times))
-            .map(|(at, times)| (*at, times))
-            .collect();
-        let of_probe = |probe: usize, value: fn(Times) -> f64| {
-            let mut all: Vec<f64> = known.iter().map(|(_, times)| value(times[probe])).collect();
-            all.sort_by(f64::total_cmp);
-            all
-        };
+        let known = self.windows.iter().filter(|(_, times)| is_known(times));
+        let known: Vec<(u64, &Vec<Times>)> = known.map(|(at, times)| (*at, times)).collect();
+        let probes = || 0..self.probes.len();
         let calm: Vec<f64> =
-            (0..self.probes.len()).map(|probe| fastest(&of_probe(probe, Times::mean))).collect();
+            probes().map(|probe| fastest(&sorted(&known, probe, Times::mean))).collect();
         let errors: Vec<f64> =
-            (0..self.probes.len()).map(|probe| middle(&of_probe(probe, Times::error))).collect();
-        let judge = |(at, times): (u64, &Vec<Times>)| {
+            probes().map(|probe| middle(&sorted(&known, probe, Times::error))).collect();
+        let mut windows = BTreeMap::new();
+        for (at, times) in known {
+            let times = times.iter().zip(&calm);
             let slower: Vec<f64> =
-                times.iter().zip(&calm).map(|(times, calm)| times.mean() / calm.max(1.0)).collect();
+                times.map(|(times, calm)| times.mean() / calm.max(1.0)).collect();
             let short = Slowdowns::new(&self.probes, &slower, &errors).short();
-            (at, (slower, short))
-        };
-        Paced { windows: known.into_iter().map(judge).collect(), calm }
+            windows.insert(at, (slower, short));
+        }
+        Paced { calm, windows }
     }
 }
 
@@ -108,6 +102,13 @@ impl Paced {
     pub(super) fn was_short(&self, window: u64, what: Shortage) -> Option<bool> {
         self.windows.get(&window).map(|(_, short)| short.contains(&what))
     }
+}
+
+/// Returns a value of a probe in each of these windows, the smallest first.
+fn sorted(windows: &[(u64, &Vec<Times>)], probe: usize, value: fn(Times) -> f64) -> Vec<f64> {
+    let mut values: Vec<f64> = windows.iter().map(|(_, times)| value(times[probe])).collect();
+    values.sort_by(f64::total_cmp);
+    values
 }
 
 /// Returns the mean of the fastest tenth of sorted times; 0 without times.

@@ -111,14 +111,16 @@ fn read(workspace: &mut Workspace<'_>, iterations: u64) -> u64 {
 /// Returns by how many positions the walk went on.
 #[inline(never)]
 fn read_on(workspace: &mut Workspace<'_>, iterations: u64) -> u64 {
-    let lines = workspace.params.lines() as u64;
-    let before = (workspace.lines[0].0[ENDED_AT] % lines) as usize;
+    let lines = (workspace.params.lines() as u64).max(1);
     let first = workspace.lines.as_mut_ptr();
-    let at = follow(&raw mut workspace.lines[before], iterations);
-    workspace.lines[0].0[ENDED_AT] = (at.addr() - first.addr()) as u64 / Line::BYTES;
-    let [start, end] = [before, (at.addr() - first.addr()) / Line::BYTES as usize]
-        .map(|line| workspace.lines[line].0[POSITION]);
-    (end + lines - start) % lines
+    // SAFETY: a workspace has at least as many lines, and one; the walk ends at one of them.
+    unsafe {
+        let start = first.add((*first).0[ENDED_AT].min(lines - 1) as usize);
+        let begins = (*start).0[POSITION];
+        let end = follow(start, iterations);
+        (*first).0[ENDED_AT] = (end.addr() - first.addr()) as u64 / Line::BYTES;
+        ((*end).0[POSITION] + lines - begins) % lines
+    }
 }
 
 /// Follows this many pointers.

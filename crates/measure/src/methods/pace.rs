@@ -2,7 +2,7 @@
 
 use super::memory::data_caches;
 use super::{Method, frame};
-use crate::experiment::{Cell, Experiment, Host, Pinning, Probes};
+use crate::experiment::{Cell, Experiment, Host, Pages, Pinning, Probes};
 use anechoic_kernels::memory::Line;
 use anechoic_recording::options::{Answers, OptionRow, Value};
 use anechoic_recording::probes::{
@@ -63,7 +63,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
         format!("the last-level cache has {last} MiB, and may hold the {beyond} MiB of the probes memory and stream")
     });
     let notes = note.into_iter().chain(large).collect();
-    Ok(Experiment { notes, ..Experiment::listed(METHOD.id, cells) })
+    Ok(Experiment { notes, pages: Pages::Base, ..Experiment::listed(METHOD.id, cells) })
 }
 
 /// Refuses to probe so many CPUs that their memory does not fit.
@@ -80,9 +80,9 @@ fn operations(kernel: &str) -> u64 {
     anechoic_kernels::work::find(kernel).map_or(1, |kernel| u64::from(kernel.instructions.max(1)))
 }
 
-/// Returns the probes for caches of these sizes, in bytes. A step takes some 10 to 60 µs.
-fn probes(second: u64, last: u64) -> Vec<Probe> {
-    let plain = |name: &str, kernel: &str, iterations| Probe {
+/// Returns a probe without memory.
+fn plain(name: &str, kernel: &str, iterations: u64) -> Probe {
+    Probe {
         name: name.into(),
         kernel: kernel.into(),
         bytes: 0,
@@ -90,27 +90,32 @@ fn probes(second: u64, last: u64) -> Vec<Probe> {
         iterations,
         operations: iterations * operations(kernel),
         warms_up: false,
-    };
-    let in_memory = |name: &str, kernel: &str, bytes: u64, step_bytes: u64, iterations| Probe {
-        bytes: bytes / step_bytes * step_bytes,
-        step_bytes,
-        ..plain(name, kernel, iterations)
-    };
-    let in_cache = |name: &str, kernel: &str, bytes: u64, iterations| Probe {
-        warms_up: true,
-        ..in_memory(name, kernel, bytes, bytes, iterations)
-    };
+    }
+}
+
+/// Gives a probe memory, of which a step works on a part.
+fn with(probe: Probe, bytes: u64, step_bytes: u64) -> Probe {
+    Probe { bytes: bytes / step_bytes * step_bytes, step_bytes, ..probe }
+}
+
+/// Gives a probe memory that a cache holds, over which it passes before its steps.
+fn in_cache(probe: Probe, bytes: u64) -> Probe {
+    Probe { warms_up: true, ..with(probe, bytes, bytes) }
+}
+
+/// Returns the probes for caches of these sizes, in bytes. A step takes some 15 to 130 µs.
+fn probes(second: u64, last: u64) -> Vec<Probe> {
     let lines = |bytes: u64| bytes / Line::BYTES;
     let of_second = second / 4;
     let of_last = (2 * second).min(last / 2).min(MOST_OF_LAST);
     vec![
         plain(CHAIN, "intadd-chain", 500),
         plain(ADDITIONS, "intadd", 1_500),
-        in_cache(CODE, "code", CODE_BYTES, 10 * lines(CODE_BYTES)),
+        in_cache(plain(CODE, "code", 10 * lines(CODE_BYTES)), CODE_BYTES),
         plain(FIRST_LEVEL, "l1load", 100),
-        in_cache(SECOND_LEVEL, "read-random", of_second, 4 * lines(of_second)),
-        in_memory(LAST_LEVEL, "read-random-on", of_last, of_last, 1_024),
-        in_memory(MEMORY, "read-random-on", BEYOND, BEYOND, 300),
-        in_memory(STREAM, "read-sequential", BEYOND, STREAM_BYTES, lines(STREAM_BYTES)),
+        in_cache(plain(SECOND_LEVEL, "read-random", 4 * lines(of_second)), of_second),
+        with(plain(LAST_LEVEL, "read-random-on", 1_024), of_last, of_last),
+        with(plain(MEMORY, "read-random-on", 300), BEYOND, BEYOND),
+        with(plain(STREAM, "read-sequential", lines(STREAM_BYTES)), BEYOND, STREAM_BYTES),
     ]
 }

@@ -158,11 +158,11 @@ impl Prepared {
             let (expected, parts) = match code {
                 Code::Plain(kernel) => ((kernel.expected)(probe.iterations), vec![]),
                 Code::OnMemory(kernel) => {
-                    let part = |lines| match new {
-                        true => (kernel.prepare)(&params, lines),
-                        false => Workspace { lines, params },
+                    let parts = own.chunks_exact_mut(params.lines().max(1));
+                    let parts = match new {
+                        true => parts.map(|lines| (kernel.prepare)(&params, lines)).collect(),
+                        false => parts.map(|lines| Workspace { lines, params }).collect(),
                     };
-                    let parts = own.chunks_exact_mut(params.lines().max(1)).map(part).collect();
                     ((kernel.expected)(&params, probe.iterations), parts)
                 }
             };

@@ -3,7 +3,7 @@
 mod row;
 mod words;
 
-pub use row::PROBED;
+pub(crate) use row::PROBED;
 
 use crate::certainty;
 use crate::heading;
@@ -118,27 +118,38 @@ fn probes(cpu: &ProbedCpu) -> Table {
 /// Adds when what was short.
 fn map(short: &[(&ProbedCpu, &Short)], found: &Probed, screen: &mut Screen) {
     let steps = short.iter().map(|(_, short)| short.by_time.len()).max().unwrap_or(0);
-    let at = |step: usize| fine(step as f64 * found.step_s * 1e9);
-    let cell = |(step, share): (usize, &Option<f64>)| match share {
-        None => Cell::text(" "),
-        Some(0.0) => Cell::text("·"),
-        Some(share) => Cell::hinted(*share, format!("after {}: {}", at(step), noise(*share))),
-    };
-    let row = |(cpu, short): &(&ProbedCpu, &Short)| {
-        let cells = short.by_time.iter().enumerate().map(cell).collect();
-        Row::new(format!("{} {}", cpu.cpu, words::name(short.what)), cells)
-    };
     let heat = Heat {
         name: "short".to_owned(),
         title: String::new(),
         corner: "CPU".to_owned(),
-        columns: (0..steps).map(|step| Column::plain(at(step)).briefly(String::new())).collect(),
-        rows: short.iter().take(MOST_ROWS).map(row).collect(),
+        columns: (0..steps)
+            .map(|step| Column::plain(at(step, found)).briefly(String::new()))
+            .collect(),
+        rows: short.iter().take(MOST_ROWS).map(|(cpu, short)| row(cpu, short, found)).collect(),
         most: 1.0,
         decades: DECADES,
         write: noise,
     };
     screen.picture(heat, "Share of the time in which something was short on each CPU");
+}
+
+/// Writes when a time begins.
+fn at(step: usize, found: &Probed) -> String {
+    fine(step as f64 * found.step_s * 1e9)
+}
+
+fn row(cpu: &ProbedCpu, short: &Short, found: &Probed) -> Row {
+    let cells = short.by_time.iter().enumerate().map(|(step, share)| cell(step, *share, found));
+    Row::new(format!("{} {}", cpu.cpu, words::name(short.what)), cells.collect())
+}
+
+/// Returns the field of a time; nothing is in it where nothing could be judged.
+fn cell(step: usize, share: Option<f64>, found: &Probed) -> Cell {
+    match share {
+        None => Cell::text(" "),
+        Some(0.0) => Cell::text("·"),
+        Some(share) => Cell::hinted(share, format!("after {}: {}", at(step, found), noise(share))),
+    }
 }
 
 /// Returns facts on the work and on what is missing.

@@ -12,7 +12,7 @@ use anechoic_recording::{Problem, Recording, methods};
 const METHOD: &[&str] = &[methods::PACE];
 
 /// The row of the result.
-pub static PROBED: Row<Probed> = Row {
+pub(crate) static PROBED: Row<Probed> = Row {
     in_summary: Methods::Only(METHOD),
     in_report: Methods::Only(METHOD),
     section: Some(Section { anchor: methods::PACE, title: "What was short", short: "Pace" }),

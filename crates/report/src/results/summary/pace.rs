@@ -71,7 +71,7 @@ pub(crate) fn fact(summary: &Summary) -> Option<Fact> {
         share(RESOLUTION),
         noise(pace.slow)
     );
-    Some(Fact::new("pace", Tone::Good, text).checks("pace"))
+    Some(Fact::new("slow time", Tone::Good, text).checks("slow time"))
 }
 
 /// Adds the pace of each CPU.
@@ -122,7 +122,7 @@ fn map(pace: &Pace, screen: &mut Screen) {
     let column = |step: usize| Column::plain(at(step, pace)).briefly(String::new());
     let slow = cpus.iter().flat_map(|cpu| cpu.by_time.iter().copied());
     let heat = Heat {
-        name: "pace".to_owned(),
+        name: "slow time".to_owned(),
         title: String::new(),
         corner: "CPU".to_owned(),
         columns: (0..steps).map(column).collect(),
