@@ -25,6 +25,8 @@ const MOST_ROWS: usize = 12;
 /// threads.
 const SOME: usize = 9;
 const FEW: usize = 6;
+/// The same in lines, with the notes below its rows.
+const FEW_LINES: usize = 8;
 const FEW_OF_PROGRAM: usize = 3;
 /// The same beside many other tables.
 const FEWEST: usize = 2;
@@ -252,8 +254,18 @@ pub(crate) fn add_briefly(sources: &Breakdown, run: &Facts, view: &View<'_>, scr
         return add(sources, run, view, screen);
     }
     let table = table(&sources.rows, run, view, |row, _| who(row));
-    let few = if run.program.is_some() { FEW_OF_PROGRAM } else { FEW };
+    let few = if run.program.is_some() { FEW_OF_PROGRAM } else { few(&sources.rows) };
     screen.table(shortened(table, &sources.rows, shown(&sources.rows).min(few)));
+}
+
+/// Returns how many rows a brief table has, with what is known of each below it.
+fn few(rows: &[SourceRow]) -> usize {
+    let mut lines = 0;
+    let fit = rows.iter().take(FEW).take_while(|row| {
+        lines += 1 + usize::from(!who(row).is_empty());
+        lines <= FEW_LINES
+    });
+    fit.count()
 }
 
 /// Adds the largest sources alone, where other tables need the room.

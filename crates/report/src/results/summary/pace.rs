@@ -39,8 +39,8 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
         };
         let on = most(pace).map(|cpu| format!(", mostly on CPU {}", cpu.cpu)).unwrap_or_default();
         format!(
-            "A pace slower than calm between the detours cost another {}{certainty}{on}: probably the core's other thread was \
-             busy, or the clock rate lower.",
+            "A slower pace between the detours cost another {}{certainty}{on}: probably a busy thread on the same core, or a \
+             lower clock rate.",
             noise(pace.slow),
         )
     });
