@@ -4,6 +4,7 @@ use crate::blocks::{Parts, bounds_of_lasting};
 use crate::detours::{DetoursBuilder, parts_of_run};
 use crate::fold::CpuLoops;
 use crate::levels::{LevelChange, LevelsBuilder};
+use crate::loops::watched;
 use crate::stats::{Bounds, Interval, most_events};
 use anechoic_recording::{Clock, LoopPace, Loops, Problem, Recording, Run, Stint, methods};
 use schemars::JsonSchema;
@@ -74,6 +75,19 @@ pub struct CpuPace {
     pub p99_slowdown: f64,
     /// Share that a slower pace took of each of up to 60 equal times from the start of the loops on.
     pub by_time: Vec<f64>,
+}
+
+/// Returns the share of the time of all CPUs of a run that a slower pace took; absent if the pace is not known.
+///
+/// # Errors
+///
+/// A table is damaged.
+pub fn slow_share(recording: &Recording) -> Result<Option<f64>, Problem> {
+    let Some(slow) = SlowTime::read(recording, &watched(recording)?)? else { return Ok(None) };
+    let wall =
+        recording.run().cpus.iter().map(|cpu| cpu.last_ticks.saturating_sub(cpu.first_ticks));
+    let ticks = slow.0.iter().map(CpuSlow::ticks).fold(0, u64::saturating_add);
+    Ok(Some(crate::share(ticks, wall.fold(0, u64::saturating_add))))
 }
 
 /// Lost time of all CPUs.

@@ -92,7 +92,7 @@ fn recorded(cpus: &[Vec<Slower>], deviation: f64) -> Result<Probed, Problem> {
             fixed: Fixed::Work,
             grain_ticks: 0,
             asked: 0,
-            parameters: Parameters { copies: 1, probes: probes(), ..Parameters::default() },
+            parameters: Parameters { copies: 1, probes: Some(probes()), ..Parameters::default() },
         });
     }
     let mut recorder = Recorder::create(dir.path(), &run).expect("a new directory");

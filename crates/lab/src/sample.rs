@@ -227,7 +227,7 @@ pub fn series() -> Vec<Series> {
                 late_ns: 100_000,
                 waker: Some(Waker { call: WakingCall::Pipe, cpu: 1 }),
             }),
-            probes: vec![],
+            probes: None,
             events_off: cpu.is_none(),
         },
     };

@@ -80,8 +80,8 @@ pub struct Parameters {
     pub sleep: Option<Sleep>,
     /// The probes of the pace, if the samples are theirs: one after the other, then from the first again. The count of such a
     /// sample is the middle of its steps, in ticks.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub probes: Vec<Probe>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probes: Option<Vec<Probe>>,
     /// Whether kernel events were switched off during the series, on purpose.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub events_off: bool,

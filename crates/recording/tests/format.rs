@@ -128,8 +128,8 @@ fn the_reference_lists_every_parameter_of_a_series() {
     let known = schema["properties"].as_object().unwrap().iter().map(|(name, schema)| {
         let plain = match name.as_str() {
             "ring" | "library" | "sleep" => "object",
+            "probes" => "list",
             _ if schema["type"] == "boolean" => "bool",
-            _ if schema["type"] == "array" => "list",
             _ => "text",
         };
         let kind = schema["format"].as_str().unwrap_or(plain);

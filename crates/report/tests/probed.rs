@@ -87,6 +87,8 @@ fn what_was_short_comes_first() {
 #[test]
 fn where_nothing_was_short_that_is_said() {
     insta::assert_snapshot!(screen(&found(vec![cpu(0, vec![]), cpu(1, vec![])])));
+    let rarely = vec![short(Shortage::Clock, "chain", 0.005, 0.07)];
+    insta::assert_snapshot!(screen(&found(vec![cpu(0, rarely)])));
     let none = ProbedCpu {
         ended: Ended::Offline,
         lost: 500,

@@ -53,7 +53,7 @@ pub(super) struct Paced {
 impl CpuProbes {
     /// Returns those of a series without samples; absent if it has no probes.
     pub(super) fn new(series: &Series) -> Option<Self> {
-        let probes = &series.parameters.probes;
+        let probes = series.parameters.probes.as_ref()?;
         let is_known = (1..=MOST_PROBES).contains(&probes.len());
         let cpu = series.cpu.unwrap_or(0);
         is_known.then(|| Self { cpu, probes: probes.clone(), windows: BTreeMap::new() })

@@ -6,6 +6,7 @@ use super::span::LONGEST_NS;
 use super::text::read_text;
 use super::timeline::{Host, Timeline};
 use anechoic_analyze::no_sample;
+use anechoic_analyze::pace::slow_share;
 use anechoic_analyze::threads::in_order;
 use anechoic_recording::run::{CpuRun, NotAvailable, RunState};
 use anechoic_recording::{Detour, Problem, ProblemKind, Recording, find, methods};
@@ -84,6 +85,9 @@ impl Noise {
     }
 }
 
+/// A share of the time that a slower pace took is noted from this on.
+const NOTED_SLOW: f64 = 0.001;
+
 fn no_sources(why: String, remedy: String) -> NotAvailable {
     NotAvailable::new("cost of each source", why, remedy)
 }
@@ -140,7 +144,7 @@ fn read_recording(
     let first = bounds.iter().map(|bounds| bounds.0).max();
     let last = bounds.iter().map(|bounds| bounds.1).min();
     let attributed = recording.attribution()?.is_some();
-    note_limits(&recording, notes);
+    note_limits(&recording, notes)?;
     let recording = Arc::new(recording);
     let run = recording.run();
     let (first_ticks, last_ticks) = (first.unwrap_or(0), last.unwrap_or(0));
@@ -183,7 +187,11 @@ fn bounds(recording: &Recording, cpu: &CpuRun) -> Result<(u64, u64), Problem> {
 }
 
 /// Returns notes on properties of a recording that affect its prediction.
-fn note_limits(recording: &Recording, notes: &mut Vec<String>) {
+///
+/// # Errors
+///
+/// A table is damaged.
+fn note_limits(recording: &Recording, notes: &mut Vec<String>) -> Result<(), Problem> {
     let (run, name) = (recording.run(), name(recording.dir()));
     if recording.cut_off() {
         notes.push(format!("{name} was cut off: its window ends with what had been saved"));
@@ -198,6 +206,13 @@ fn note_limits(recording: &Recording, notes: &mut Vec<String>) {
     if !run.injections.is_empty() {
         notes.push(format!("{name} contains injected noise"));
     }
+    if let Some(slow) = slow_share(recording)?.filter(|slow| *slow >= NOTED_SLOW) {
+        notes.push(format!(
+            "{name}: a slower pace between the detours took another {:.2} % of the time, which is left out",
+            100.0 * slow
+        ));
+    }
+    Ok(())
 }
 
 fn name(dir: &Path) -> String {

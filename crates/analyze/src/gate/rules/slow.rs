@@ -10,7 +10,7 @@ use crate::summary::Summary;
 pub(super) static SLOW: RuleRow = RuleRow {
     id: "max-slow",
     value_name: "PERCENT",
-    help: "Largest share of a CPU's time that a slower pace takes between detours: 1%",
+    help: "Most slow time of a CPU, as a share of its time: 1%",
     scope: Scope::Limit,
     unit: Unit::SlowShare,
     limit: percentage,

@@ -24,7 +24,7 @@ impl Rounds<'_> {
             asked: 0,
             parameters: Parameters {
                 copies: 1,
-                probes: probes.probes.to_vec(),
+                probes: Some(probes.probes.to_vec()),
                 events_off: cell.events_off,
                 ..Parameters::default()
             },

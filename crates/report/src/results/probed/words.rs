@@ -9,6 +9,8 @@ use anechoic_recording::probes::{
 
 /// Most shortages that are named in sentences.
 const NAMED: usize = 2;
+/// What was short for a smaller share of the time is only in the table: on a calm host some window may seem short by chance.
+const LEAST: f64 = 0.01;
 /// A shortage was mostly on all CPUs at once if it was in this part of its windows.
 const MOSTLY: f64 = 0.5;
 /// Turns of a probe in a window that are too few.
@@ -57,7 +59,8 @@ pub(super) fn sentences(found: &Probed) -> Vec<String> {
         found.cpus.iter().partition(|cpu| cpu.windows > 0);
     let mut all: Vec<(&ProbedCpu, &Short)> = vec![];
     for &cpu in &judged {
-        all.extend(cpu.short.iter().map(|short| (cpu, short)));
+        let long = cpu.short.iter().filter(|short| short.share >= LEAST);
+        all.extend(long.map(|short| (cpu, short)));
     }
     all.sort_by(|one, other| other.1.share.total_cmp(&one.1.share));
     let (mut named, mut sentences): (Vec<Shortage>, Vec<String>) = (vec![], vec![]);
@@ -96,8 +99,10 @@ fn sentence(cpu: &ProbedCpu, short: &Short, cpus: usize) -> String {
 fn nothing(judged: &[&ProbedCpu]) -> String {
     let probes = judged.iter().flat_map(|cpu| &cpu.probes);
     let in_core = probes.filter(|probe| ![LAST_LEVEL, MEMORY, STREAM].contains(&&*probe.name));
+    let is_calm = judged.iter().all(|cpu| cpu.short.is_empty());
     format!(
-        "Nothing was short on {}: in 99 % of the time work in the core took at most {} longer than at best.",
+        "Nothing was short{} on {}: in 99 % of the time work in the core took at most {} longer than at best.",
+        if is_calm { "" } else { " for 1 % of the time or more" },
         counted(judged.len() as u64, "CPU", "CPUs"),
         share(in_core.map(|probe| probe.p99_slower).fold(0.0, f64::max))
     )
