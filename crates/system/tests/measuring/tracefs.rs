@@ -306,10 +306,12 @@ fn what_a_small_buffer_loses_is_counted_to_the_event() {
         let stats = collector.instance().stats(cpu).unwrap();
         let lost: u64 = losses.iter().filter(|loss| loss.cpu == cpu).map(|loss| loss.count).sum();
         assert_eq!(lost, stats.lost, "CPU {cpu}: lost events");
-        // An IPI to several CPUs is one event of the kernel and several of ours.
+        // An IPI to several CPUs is one event of the kernel and several of ours, and so is the start of a timer with slack.
         let seen = events.get(&cpu).map_or(&[][..], Vec::as_slice);
         let single = |pair: &[KernelEvent]| {
-            pair[0].kind != EventKind::IpiSendMask || pair[0].ticks != pair[1].ticks
+            let is_part =
+                pair[0].kind == EventKind::IpiSendMask || pair[1].kind == EventKind::HrtimerSoft;
+            !is_part || pair[0].ticks != pair[1].ticks
         };
         let count = seen.windows(2).filter(|pair| single(pair)).count() + seen.len().min(1);
         assert_eq!((count as u64, stats.entries), (stats.read, 0), "CPU {cpu}: events read");
