@@ -131,8 +131,8 @@ pub(crate) fn bounds_and_most(lost: &[u64], part_ticks: u64) -> (Bounds, f64) {
     bounds_of_shares(&shares(&[lost], part_ticks), 1)
 }
 
-/// Returns the same of time that is lost over many parts at once, as a slower pace loses it: what lasts for as long as a block
-/// is one event.
+/// Returns the same for time that is lost over many parts in a row, as by a slower pace: what lasts for as long as a block is
+/// one event.
 pub(crate) fn bounds_of_lasting(lost_by_cpu: &[&[u64]], part_ticks: u64) -> (Bounds, f64) {
     let parts = shares(lost_by_cpu, part_ticks);
     bounds_of_shares(&parts, parts_in_block(parts.len()))

@@ -66,8 +66,8 @@ fn not_watched(recording: &Recording) -> Problem {
             "see `anechoic summary` for the passes",
         ),
         methods::PACE => (
-            "its probes leave interruptions out, so there is no lost time",
-            "see `anechoic summary` for what was short, and `anechoic run` for the lost time",
+            "it has the samples of probes, which are no detours",
+            "see `anechoic summary`, also with --json, for what was short",
         ),
         _ => (
             "gaps inside its samples were not watched, so the lost time is unknown",

@@ -35,7 +35,7 @@ pub struct Pace {
     pub cpus: Vec<CpuPace>,
     /// Time lost by a slower pace divided by wall time, over all CPUs.
     pub slow: f64,
-    /// Its 95 % interval; absent if the run was too short, or if few slow times make it up.
+    /// Its 95 % interval; absent if the run was too short, if few slow times make it up, or if it reaches over all of the time.
     pub interval: Option<Interval>,
     /// The share that it exceeds with a probability of 97.5 %; absent if the run was too short, or if nothing was slow.
     pub at_least: Option<f64>,
@@ -61,12 +61,12 @@ pub struct CpuPace {
     pub slower_than_class: f64,
     /// Time lost by a slower pace, divided by wall time. What is slower than calm by less than 0.5 % is calm.
     pub slow: f64,
-    /// Its 95 % interval; absent if the run was too short, or if few slow times make it up.
+    /// Its 95 % interval; absent if the run was too short, if few slow times make it up, or if it reaches over all of the time.
     pub interval: Option<Interval>,
     /// The share that it exceeds with a probability of 97.5 %; absent if the run was too short, or if nothing was slow.
     pub at_least: Option<f64>,
     /// The share that it is below with a probability of 95 % or more, if no slow time that did not occur costs more than 0.1 s,
-    /// or three times as much as the longest that did.
+    /// or three times as much as the longest that did; absent if that bounds nothing, as where the pace changed during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
     /// Share of the time between detours in which the CPU was slower than calm by at least 5 %.
@@ -234,13 +234,13 @@ impl SlowTime {
         Pace {
             cpus: self.cpus(run, detours, &slow),
             slow: crate::share(slow_ticks, wall),
-            interval,
+            interval: interval.filter(bounds_it),
             at_least,
             lost: crate::share(slow_ticks.saturating_add(lost_ticks), wall),
             lost_interval: bounds_of_lasting(&both, part_ticks)
                 .0
                 .interval
-                .filter(|_| no_detour_lost),
+                .filter(|interval| no_detour_lost && bounds_it(interval)),
             step_s: run.clock.seconds(part_ticks.saturating_mul(parts_in_step(&slow) as u64)),
             levels: levels.slow_changes(run, detours, &slow),
         }
@@ -269,9 +269,10 @@ impl SlowTime {
                 calm_ns: calm_ns(cpu.calm, &run.clock),
                 slower_than_class: cpu.calm / fastest.get(&*row.class).unwrap_or(&cpu.calm) - 1.0,
                 slow: crate::share(cpu.ticks(), detours.wall_ticks()),
-                interval,
+                interval: interval.filter(bounds_it),
                 at_least,
-                at_most: Some(most.max(most_unseen(run.clock.ns(detours.wall_ticks()))).min(1.0)),
+                at_most: Some(most.max(most_unseen(run.clock.ns(detours.wall_ticks()))))
+                    .filter(|most| *most < 1.0),
                 clearly_slow: cpu.paces.slower(cpu.calm * (1.0 + CLEARLY)),
                 p99_slowdown: (slowest / cpu.calm - 1.0).max(0.0),
                 by_time: by_time(slow, step, detours.part_ticks()),
@@ -287,8 +288,13 @@ fn parts_in_step(slow: &[&[u64]]) -> usize {
     parts.div_ceil(STEPS).max(1)
 }
 
+/// Returns whether an interval says anything: where the pace changed during the run, it may reach over all of the time.
+fn bounds_it(interval: &Interval) -> bool {
+    interval.high < 1.0
+}
+
 /// Returns the largest share of this time that slow times take with a probability of 95 % if none of them occurred.
-fn most_unseen(wall_ns: u64) -> f64 {
+pub(crate) fn most_unseen(wall_ns: u64) -> f64 {
     most_events(0.0, 1.0) * UNSEEN_NS as f64 / wall_ns.max(1) as f64
 }
 

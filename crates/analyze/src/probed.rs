@@ -11,7 +11,7 @@ pub use shortage::Shortage;
 use crate::blocks::bounds_of_lasting;
 use crate::facts::Facts;
 use crate::samples::{span, visit};
-use crate::stats::{Interval, mean, median, quantile};
+use crate::stats::{Interval, mean, median};
 use anechoic_recording::run::Ended;
 use anechoic_recording::{Problem, Recording};
 use schemars::JsonSchema;
@@ -180,10 +180,16 @@ fn times(cpu: &CpuProbes, own: &Paced, tick_ns: f64) -> Vec<ProbeTimes> {
             name: probe.name.clone(),
             calm_ns: crate::rounded(own.calm[number] * tick_ns / probe.operations.max(1) as f64),
             slower: mean(&slower).unwrap_or(0.0),
-            p99_slower: quantile(&slower, 0.99).unwrap_or(0.0),
+            p99_slower: slowest_hundredth(&slower),
         }
     });
     rows.collect()
+}
+
+/// Returns the value that a hundredth of these sorted ones reaches; of fewer than a hundred the largest.
+fn slowest_hundredth(sorted: &[f64]) -> f64 {
+    let hundredth = sorted.len() / 100;
+    sorted.iter().rev().nth(hundredth.saturating_sub(1)).copied().unwrap_or(0.0)
 }
 
 /// Returns what was short on the CPU with this number in the list, the longest first.

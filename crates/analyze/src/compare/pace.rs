@@ -33,7 +33,7 @@ impl PaceValues {
         Self { slow, lost: slow, calm_ns }
     }
 
-    /// Returns that of a run; absent if it is not known.
+    /// Returns what a run shows; absent if its pace is not known.
     pub(super) fn from_run(compared: &ComparedRun<'_>) -> Option<Self> {
         let pace = compared.summary.pace.as_ref()?;
         let calm_ns = pace.cpus.iter().map(|cpu| (cpu.cpu, cpu.calm_ns)).collect();

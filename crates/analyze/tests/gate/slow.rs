@@ -71,6 +71,18 @@ fn what_was_never_slow_passes_after_a_while() {
     }
 }
 
+/// Half of the run calm and half slow: nothing bounds how much it is on average, and a longer run of the same kind would not
+/// either.
+#[test]
+fn a_pace_that_changed_once_is_not_bounded() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let changed = record(&dir.path().join("changed"), &run(30.0), &[15.0, 15.0]);
+    let found = finding(&changed, "max-slow 12%");
+    let expected = (Outcome::Undecided, None, None);
+    assert_eq!((found.outcome, found.at_most, found.needed_ns), expected, "{found:?}");
+    assert!((found.value - 0.1).abs() < 1e-4, "{found:?}");
+}
+
 #[test]
 fn without_paces_nothing_is_decided() {
     let dir = tempfile::tempdir().expect("a directory");

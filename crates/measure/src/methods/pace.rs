@@ -66,7 +66,7 @@ fn experiment(answers: &Answers, host: &Host) -> Result<Experiment, Problem> {
     Ok(Experiment { notes, pages: Pages::Base, ..Experiment::listed(METHOD.id, cells) })
 }
 
-/// Refuses to probe so many CPUs that their memory does not fit.
+/// Refuses to probe more CPUs than there is memory for.
 fn has_room(probes: &[Probe], cpus: u64) -> Result<(), Problem> {
     let each = probes.iter().map(|probe| probe.bytes).sum::<u64>();
     frame::fitting(vec![each * cpus], 0, None).map(|_| ()).map_err(|problem| {

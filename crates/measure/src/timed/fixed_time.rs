@@ -75,7 +75,6 @@ impl Sampling {
             step_ticks,
             ..SeriesResult::default()
         };
-        let jumped_back = ended == Ended::Clock;
-        Done { first_ticks, last_ticks: last, watch: None, series: Some(series), jumped_back }
+        Done::with_series(first_ticks, last, series)
     }
 }

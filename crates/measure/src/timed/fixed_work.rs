@@ -70,7 +70,6 @@ impl Sampling {
             }
             goes_on = between.go_on(body, &mut at, gate, &mut sinks.gaps);
         };
-        let jumped_back = ended == Ended::Clock;
         let lost = sinks.lost_samples();
         let step_ticks = times.undisturbed_ticks().filter(|_| self.step.is_watched());
         let series = SeriesResult {
@@ -83,7 +82,7 @@ impl Sampling {
             wait_threshold_ticks: between.wait_threshold_ticks(),
             passes: None,
         };
-        Done { first_ticks, last_ticks: at.last, watch: None, series: Some(series), jumped_back }
+        Done::with_series(first_ticks, at.last, series)
     }
 
     /// Returns whether the time of a limited series has passed, and it has the smallest number of samples.

@@ -131,8 +131,7 @@ impl Probing {
             ended,
             ..SeriesResult::default()
         };
-        let jumped_back = ended == Ended::Clock;
-        Done { first_ticks, last_ticks, watch: None, series: Some(series), jumped_back }
+        Done::with_series(first_ticks, last_ticks, series)
     }
 }
 

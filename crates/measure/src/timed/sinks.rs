@@ -84,6 +84,14 @@ pub(crate) struct Done {
     pub(crate) jumped_back: bool,
 }
 
+impl Done {
+    /// Returns what a job returns that took a series between these instants.
+    pub(crate) fn with_series(first_ticks: u64, last_ticks: u64, series: SeriesResult) -> Self {
+        let jumped_back = series.ended == Ended::Clock;
+        Done { first_ticks, last_ticks, watch: None, series: Some(series), jumped_back }
+    }
+}
+
 /// Returns whether a loop that is pinned to `cpu` was found `on` another one, because its own was taken
 /// offline. A counter read gives the low 12 bits of the CPU's number.
 #[inline(always)]

@@ -87,8 +87,7 @@ impl Waking {
             passes: passes.and_then(PassTimes::medians),
             ..SeriesResult::default()
         };
-        let jumped_back = ended == Ended::Clock;
-        Done { first_ticks, last_ticks, watch: None, series: Some(series), jumped_back }
+        Done::with_series(first_ticks, last_ticks, series)
     }
 
     fn by_timer(&self, first_ns: u64, gate: &Gate, taking: &mut Taking<'_, '_, '_>) -> Ended {

@@ -266,7 +266,7 @@ fn with_program(mut samples: Vec<Sample>, program: &str, factor: f64) -> Vec<Sam
 fn pace_family(pace: &Pace) -> Family {
     gauge(
         "anechoic_slow_ratio",
-        "Share of the measured time that a pace slower than calm took between detours.",
+        "Share of the measured time that a pace slower than calm took between detours; not part of the noise.",
         vec![bare(pace.slow)],
     )
 }

@@ -26,7 +26,7 @@ fn render(part: &Part, _: &mut Page) -> Markup {
     unnamed.for_each(|fact| fact.name = "not traced".into());
     html! {
         (Screen::from_fn(|screen| screen.facts(facts)))
-        @if part.method() == methods::DETOURS { p.note { "These numbers do not include detours shorter than the threshold, nor work that merely ran slower." } }
+        @if part.method() == methods::DETOURS { p.note { "The noise does not include detours shorter than the threshold, nor work that merely ran slower; what a slower pace took is stated beside it where it is known." } }
         @if part.method() != methods::PROGRAM { p.note { "The intervals assume that what makes the noise happens many times in a run; where few events decide, there is only a lower bound (≥, 97.5 %)." } }
     }
 }

@@ -203,8 +203,14 @@ fn slow(rule: &RuleOutcome, finding: &Finding) -> String {
     };
     let enough = match (finding.outcome, finding.needed_ns) {
         (Outcome::Undecided, Some(needed)) => format!("; measure for {} or longer", span(needed)),
+        (Outcome::Undecided, None) if finding.at_most.is_none() => {
+            "; the pace changed during the run: measure for much longer, or when the load is steady"
+                .into()
+        }
         (Outcome::Undecided, None) if finding.value < rule.limit => "; measure for longer".into(),
-        (Outcome::Undecided, None) => "; over the limit, but perhaps by chance".into(),
+        (Outcome::Undecided, None) => {
+            "; over the limit in this run alone: measure for longer".into()
+        }
         _ => String::new(),
     };
     let assumed = match (finding.value, finding.outcome) {

@@ -55,8 +55,8 @@ pub fn probed(found: &Probed, view: &View<'_>) -> Screen {
         return screen.in_brief(view);
     }
     screen.note(
-        "fastest: time of an addition, or of a line that is loaded or run through, in the fastest tenth of the time; slower: how much \
-         longer on average, and in the slowest hundredth of the time",
+        "fastest: time of an addition, or of a line that is loaded or run through, in the fastest tenth of the time; mean: how much \
+         longer on average; p99: in the slowest hundredth of the time",
     );
     screen.gap();
     screen.facts(facts(found));
@@ -94,7 +94,7 @@ fn shortages(short: &[(&ProbedCpu, &Short)], view: &View<'_>, screen: &mut Scree
         })
         .name("probe", |(_, short)| short.probe.clone())
         .number("slower by", |(_, short)| share(short.slower))
-        .some_numbers("on all CPUs", 2, |(_, short)| short.on_all.map(share))
+        .some_numbers("all at once", 2, |(_, short)| short.on_all.map(share))
         .captioned("What was short on each CPU: share of the time, and how much longer the probe took then");
     screen.table(match short.len().checked_sub(FEW) {
         Some(more @ 1..) if !view.all => {
@@ -110,7 +110,7 @@ fn probes(cpu: &ProbedCpu) -> Table {
     Table::with_rows(&cpu.probes)
         .name("probe", |probe| probe.name.clone())
         .number("fastest", |probe| time(probe.calm_ns))
-        .number("slower", |probe| share(probe.slower))
+        .number("mean", |probe| share(probe.slower))
         .number("p99", |probe| share(probe.p99_slower))
         .captioned("Time of each probe")
 }
@@ -130,7 +130,9 @@ fn map(short: &[(&ProbedCpu, &Short)], found: &Probed, screen: &mut Screen) {
         decades: DECADES,
         write: noise,
     };
+    let shades = format!("· never   {}   each {}", heat.shades(), fine(found.step_s * 1e9));
     screen.picture(heat, "Share of the time in which something was short on each CPU");
+    screen.in_terminal(|terminal| terminal.toned_line(Tone::Quiet, &shades));
 }
 
 /// Writes when a time begins.

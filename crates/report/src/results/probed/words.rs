@@ -9,8 +9,9 @@ use anechoic_recording::probes::{
 
 /// Most shortages that are named in sentences.
 const NAMED: usize = 2;
-/// What was short for a smaller share of the time is only in the table: on a calm host some window may seem short by chance.
+/// What was short for a smaller share of the time, or in fewer windows, is only in the table: some may seem so by chance.
 const LEAST: f64 = 0.01;
+const FEWEST_WINDOWS: f64 = 3.0;
 /// A shortage was mostly on all CPUs at once if it was in this part of its windows.
 const MOSTLY: f64 = 0.5;
 /// Turns of a probe in a window that are too few.
@@ -27,10 +28,24 @@ pub(super) fn name(what: Shortage) -> &'static str {
     }
 }
 
-/// Returns what happened while it was short.
-fn happened(what: Shortage) -> &'static str {
+/// Writes how much longer work took: `12 % longer than`, `4.0 times as long as`.
+fn longer(slower: f64) -> String {
+    match slower {
+        ..1.0 => format!("{} longer than", rough_share(slower)),
+        _ => format!("{:.1} times as long as", 1.0 + slower),
+    }
+}
+
+/// Returns what happened while it was short; with several CPUs the probes of one take from the others.
+fn happened(what: Shortage, several: bool) -> &'static str {
     match what {
-        Shortage::Clock => "the clock rate of the core was lower",
+        Shortage::Cache if several => {
+            "others, or the probes of the other CPUs, used the shared cache"
+        }
+        Shortage::Bandwidth if several => {
+            "others, or the probes of the other CPUs, used the bandwidth of the memory"
+        }
+        Shortage::Clock => "all work in the core was slower alike, as at a lower clock rate,",
         Shortage::Core => "something else used the core or its caches, probably its other thread",
         Shortage::Cache => "others used the shared cache",
         Shortage::Bandwidth => "others used the bandwidth of the memory",
@@ -59,14 +74,18 @@ pub(super) fn sentences(found: &Probed) -> Vec<String> {
         found.cpus.iter().partition(|cpu| cpu.windows > 0);
     let mut all: Vec<(&ProbedCpu, &Short)> = vec![];
     for &cpu in &judged {
-        let long = cpu.short.iter().filter(|short| short.share >= LEAST);
+        let is_long = |short: &&Short| {
+            short.share >= LEAST && (short.share * cpu.windows as f64).round() >= FEWEST_WINDOWS
+        };
+        let long = cpu.short.iter().filter(is_long);
         all.extend(long.map(|short| (cpu, short)));
     }
     all.sort_by(|one, other| other.1.share.total_cmp(&one.1.share));
     let (mut named, mut sentences): (Vec<Shortage>, Vec<String>) = (vec![], vec![]);
-    for (cpu, short) in all {
+    for &(cpu, short) in &all {
         if !named.contains(&short.what) && named.len() < NAMED {
-            sentences.push(sentence(cpu, short, judged.len()));
+            let is_alone = all.iter().filter(|(_, other)| other.what == short.what).count() == 1;
+            sentences.push(sentence(cpu, short, (judged.len(), is_alone)));
             named.push(short.what);
         }
     }
@@ -77,8 +96,9 @@ pub(super) fn sentences(found: &Probed) -> Vec<String> {
     sentences
 }
 
-fn sentence(cpu: &ProbedCpu, short: &Short, cpus: usize) -> String {
-    let most = if cpus > 1 { ", more than on any other," } else { "" };
+/// States what was short on a CPU; of several CPUs it may be the only one.
+fn sentence(cpu: &ProbedCpu, short: &Short, (cpus, is_alone): (usize, bool)) -> String {
+    let most = if cpus > 1 && !is_alone { ", more than on any other," } else { "" };
     let on_all = match short.on_all {
         Some(share) if share >= MOSTLY => {
             " For most of that time it was so on all measured CPUs at once."
@@ -86,12 +106,12 @@ fn sentence(cpu: &ProbedCpu, short: &Short, cpus: usize) -> String {
         _ => "",
     };
     format!(
-        "On CPU {}{most} {} for {} of the time: {} took {} longer than at best.{on_all}",
+        "On CPU {}{most} {} for {} of the time: {} took {} at best.{on_all}",
         cpu.cpu,
-        happened(short.what),
+        happened(short.what, cpus > 1),
         rough_share(short.share),
         work(&short.probe),
-        share(short.slower),
+        longer(short.slower),
     )
 }
 
@@ -102,7 +122,7 @@ fn nothing(judged: &[&ProbedCpu]) -> String {
     let is_calm = judged.iter().all(|cpu| cpu.short.is_empty());
     format!(
         "Nothing was short{} on {}: in 99 % of the time work in the core took at most {} longer than at best.",
-        if is_calm { "" } else { " for 1 % of the time or more" },
+        if is_calm { "" } else { " for long" },
         counted(judged.len() as u64, "CPU", "CPUs"),
         share(in_core.map(|probe| probe.p99_slower).fold(0.0, f64::max))
     )

@@ -39,8 +39,8 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
         };
         let on = most(pace).map(|cpu| format!(", mostly on CPU {}", cpu.cpu)).unwrap_or_default();
         format!(
-            "A slower pace between the detours cost another {}{certainty}{on}: probably a busy thread on the same core, or a \
-             lower clock rate.",
+            "A slower pace between the detours took another {} in this run{certainty}{on}: `anechoic measure pace` shows \
+             what is short.",
             noise(pace.slow),
         )
     });
@@ -77,7 +77,7 @@ pub(crate) fn fact(summary: &Summary) -> Option<Fact> {
 /// Adds the pace of each CPU.
 pub(crate) fn part(summary: &Summary, all: bool, screen: &mut Screen) {
     let Some(pace) = summary.pace.as_ref() else { return };
-    let heads = ["iteration", "lost", "95 %", "slow time", "p99", "noise and pace"];
+    let heads = ["iteration", "lost", "95 %", "5 % slower", "p99", "with noise"];
     let mut table = Table::with_names("pace on CPU", &heads);
     for cpu in slowest(pace, if all { usize::MAX } else { MOST_ROWS }) {
         let of_noise = summary.cpus.iter().find(|row| row.cpu == cpu.cpu);
@@ -104,8 +104,8 @@ pub(crate) fn part(summary: &Summary, all: bool, screen: &mut Screen) {
     }
     screen.table(table);
     screen.note(
-        "iteration: of the undisturbed loop at its calm pace; lost: time that a slower pace took; slow time: share of the time \
-         between detours in which an iteration took at least 5 % longer; p99: how much longer in the slowest hundredth",
+        "iteration: of the undisturbed loop at its calm pace; lost: time that a slower pace took; 5 % slower: share of the \
+         time between detours in which an iteration took at least that much longer; p99: how much longer in the slowest hundredth; with noise: lost by both",
     );
     map(pace, screen);
     screen.gap();
