@@ -10,7 +10,7 @@ use crate::summary::Summary;
 pub(super) static SLOW: RuleRow = RuleRow {
     id: "max-slow",
     value_name: "PERCENT",
-    help: "Most time that a slower pace may take of a CPU: 1%",
+    help: "Most time lost by a slower pace, as a share of a CPU's time: 1%",
     scope: Scope::Limit,
     unit: Unit::SlowShare,
     limit: percentage,
